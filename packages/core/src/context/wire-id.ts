@@ -1,0 +1,23 @@
+/**
+ * The call ids a request carries: the provider's own where they can be, made unique where they repeat.
+ *
+ * A map per target, filled in log order: the same log gives the same ids, and an id once given never changes, since
+ * the prefix it stands in is cached (L10). Injective: two calls of a session never share one.
+ */
+const allowed = /^[A-Za-z0-9_-]{1,64}$/;
+
+export class WireIds {
+  readonly #used = new Set<string>();
+
+  /** The wire id of the next call, in log order. */
+  next(providerId: string, callId: string): string {
+    const base = allowed.test(providerId) ? providerId : callId;
+    let id = base;
+    for (let occurrence = 2; this.#used.has(id); occurrence++) {
+      const suffix = `_${occurrence}`;
+      id = base.slice(0, 64 - suffix.length) + suffix;
+    }
+    this.#used.add(id);
+    return id;
+  }
+}

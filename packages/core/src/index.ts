@@ -1,0 +1,75 @@
+/** `@pawl/core`: the runtime. Node's effects and the SQLite store are in `@pawl/core/node`. */
+
+export { decide, type Moment, type Spent } from "./attempt/decide.ts";
+export { classify } from "./attempt/failure.ts";
+export { type Backoff, defaultPolicy, type Preset, type RecoveryPolicy } from "./attempt/policy.ts";
+export { defaultWatch, type WatchPolicy } from "./attempt/watchdog.ts";
+export type { Clock, Effects, Timers, Validation } from "./effects.ts";
+export { type ErrorCode, isPawlError, PawlError } from "./error.ts";
+export { limit } from "./limit.ts";
+export type { Envelope, LogEntry, LogRecord } from "./log/envelope.ts";
+export type {
+  CallPart,
+  Effect,
+  EventOf,
+  EventType,
+  Json,
+  LogEvent,
+  MessagePart,
+  Part,
+  ResultCode,
+  ToolOutput,
+} from "./log/event.ts";
+export { type Fold, runFold } from "./log/fold.ts";
+export { isId } from "./log/shape.ts";
+export type {
+  Decision,
+  Exposure,
+  Failure,
+  FailureKind,
+  ModelRef,
+  Outcome,
+  OutcomeType,
+  RequestHeader,
+  Settings,
+  Usage,
+} from "./log/value.ts";
+export type { Law, LawName, Verdict, Violation } from "./log/verify.ts";
+export { memoryStore } from "./store/memory.ts";
+export type { Head, Holder, LeaseInfo, Post, SessionSummary, Store } from "./store/store.ts";
+export type { ApprovalAnswer, Approver, Permission, PermissionQuestion } from "./tool/approval.ts";
+export { capText, cleanText } from "./tool/output.ts";
+export {
+  type DoubtfulCall,
+  defineTool,
+  everything,
+  type Lock,
+  type Reconciled,
+  type Tool,
+  type ToolContext,
+  type ToolSet,
+} from "./tool/tool.ts";
+export type { Agent } from "./turn/agent.ts";
+export type { TurnResult } from "./turn/report.ts";
+export {
+  createSession,
+  forkSession,
+  openSession,
+  type Runtime,
+  Session,
+  type SessionFacts,
+  Turn,
+} from "./turn/session.ts";
+export { laws, verify } from "./turn/verify.ts";
+export { type Account, type Books, booksFold } from "./view/books.ts";
+export type { LiveItem } from "./view/live.ts";
+export {
+  emptyTranscript,
+  readItem,
+  type Transcript,
+  type TranscriptItem,
+  type TranscriptMessage,
+  type TranscriptPart,
+  textOf,
+  transcriptOf,
+} from "./view/transcript.ts";

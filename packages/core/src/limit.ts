@@ -1,0 +1,33 @@
+/** A bound on everything, with its unit in its name and its reason beside it. */
+export const limit = {
+  /** Ids travel through file names, URLs and provider fields; 64 is the strictest common bound. */
+  idChars: 64,
+  /** One record. A larger payload belongs into a blob; SQLite and PostgreSQL both slow down far below this. */
+  recordBytes: 16 * 1024 * 1024,
+  /** One atomic batch: a message with its calls and results fits many times over. */
+  batchRecords: 1_000,
+  /** `setTimeout` fires at once above 2^31-1 ms. */
+  timerMs: 2_147_483_647,
+  /** A page of records read at once. */
+  pageRecords: 1_000,
+  /** Tool bodies that run at the same time in one session. */
+  concurrentTools: 8,
+  /** Steps of one turn. A person can raise it; a loop that nobody watches ends. */
+  stepsPerTurn: 200,
+  /** Physical requests of one step and of one turn, sealed and discarded ones included. */
+  attemptsPerStep: 6,
+  attemptsPerTurn: 60,
+  /** Sealed fragments of one step: a model that only thinks and breaks is not cured by a third try. */
+  sealsPerStep: 2,
+  /** The cap on what one tool result brings into context, in UTF-16 units; the rest is cut with a note. */
+  toolOutputChars: 60_000,
+  /** A tool body that says nothing about time. Long builds fit; a hung body ends within a coffee break. */
+  toolTimeoutMs: 10 * 60_000,
+  /** How long a body may take to listen to its signal before it is abandoned. */
+  toolGraceMs: 5_000,
+  /** The driver's lease. Renewed at a third of it; a dead holder on this machine is noticed at once. */
+  leaseMs: 15_000,
+  /** The partial journal writes at most this often, or this much: the bounded loss of a crash. */
+  partialMs: 250,
+  partialChars: 4_096,
+} as const;

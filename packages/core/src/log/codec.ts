@@ -1,0 +1,118 @@
+/**
+ * Between events and records.
+ *
+ * Owns: encoding, decoding, versions, what may be passed over. Invariants:
+ * 1. What `encode` accepts, `decode` accepts: both run the same validator (check).
+ * 2. `decode(encode(event))` is the event.
+ * 3. An unknown type or version is passed over if it says so, else nothing of the session may be driven.
+ */
+import { PawlError } from "../error.ts";
+import { limit } from "../limit.ts";
+import { checkEvent, isEventType } from "./check.ts";
+import { checksum, type LogEntry, type LogRecord } from "./envelope.ts";
+import type { EventType, LogEvent } from "./event.ts";
+
+/** The version this build writes, per type. All types began at 1. */
+const eventVersion = 1;
+
+/** Facts a reader can live without: views lose a detail, no fold loses its footing. */
+const ignorableTypes: ReadonlySet<EventType> = new Set(["note.recorded", "snapshot.recorded"]);
+
+/** Every fold reads an erased payload as its event with this text in place of content. */
+export const erasedText = "[erased]";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+export interface BatchPosition {
+  session: string;
+  epoch: number;
+  /** The seq before the first record of the batch. */
+  expectedSeq: number;
+  /** UTC, ms. */
+  time: number;
+}
+
+/** Encodes a batch; throws INVALID_EVENT naming the event and the field, before anything is written. */
+export function encode(events: readonly LogEvent[], at: BatchPosition): LogRecord[] {
+  return events.map((event, index) => {
+    const problem = checkEvent(event);
+    if (problem) throw new PawlError("INVALID_EVENT", `cannot record ${String(event.type)}: ${problem}`);
+    const { type, ...rest } = event;
+    const payload = encoder.encode(JSON.stringify(rest));
+    if (payload.byteLength > limit.recordBytes) {
+      throw new PawlError(
+        "INVALID_EVENT",
+        `cannot record ${type}: ${payload.byteLength} bytes, at most ${limit.recordBytes}; put large content into a blob`,
+      );
+    }
+    const envelope = {
+      session: at.session,
+      seq: at.expectedSeq + 1 + index,
+      epoch: at.epoch,
+      type,
+      version: eventVersion,
+      ignorable: ignorableTypes.has(type),
+      time: at.time,
+    };
+    return { ...envelope, payload, checksum: checksum(envelope, payload) };
+  });
+}
+
+/**
+ * Decodes one record. Undefined: unknown and ignorable, pass over. Throws CORRUPT where the checksum, the JSON or the
+ * event is wrong, and SESSION_READ_ONLY where a newer version is needed.
+ */
+export function decode(record: LogRecord): LogEntry | undefined {
+  const where = `session ${record.session}, record ${record.seq} (${record.type})`;
+  if (checksum(record, record.payload) !== record.checksum) {
+    throw new PawlError("CORRUPT", `${where}: the checksum does not match; run \`pawl verify ${record.session}\``);
+  }
+  if (!isEventType(record.type) || record.version > eventVersion) {
+    if (record.ignorable) return undefined;
+    throw new PawlError(
+      "SESSION_READ_ONLY",
+      `${where}: version ${record.version} needs a newer Pawl; update to drive it`,
+    );
+  }
+  if (!(record.payload instanceof Uint8Array)) {
+    if (record.ignorable) return undefined;
+    throw new PawlError("SESSION_READ_ONLY", `${where}: the payload was erased`);
+  }
+  const event = parse(record.payload, record.type, where);
+  const problem = checkEvent(event);
+  if (problem) throw new PawlError("CORRUPT", `${where}: ${problem}`);
+  return { session: record.session, seq: record.seq, epoch: record.epoch, time: record.time, event };
+}
+
+function parse(payload: Uint8Array, type: EventType, where: string): LogEvent {
+  try {
+    return { type, ...JSON.parse(decoder.decode(payload)) } as LogEvent;
+  } catch (cause) {
+    throw new PawlError("CORRUPT", `${where}: the payload is not JSON`, { cause });
+  }
+}
+
+/** Decodes records in order and checks that seq has no gap and epoch never falls. */
+export function decodeAll(records: Iterable<LogRecord>, after = 0): LogEntry[] {
+  const entries: LogEntry[] = [];
+  let seq = after;
+  let epoch = 0;
+  for (const record of records) {
+    if (record.seq !== seq + 1) {
+      throw new PawlError("CORRUPT", `session ${record.session}: record ${seq + 1} is missing, found ${record.seq}`);
+    }
+    if (record.epoch < epoch) {
+      throw new PawlError(
+        "CORRUPT",
+        `session ${record.session}: epoch falls from ${epoch} to ${record.epoch} at ${seq + 1}`,
+      );
+    }
+    seq = record.seq;
+    // A fork starts its own epochs: its first record is written at epoch 0 by the creator.
+    epoch = record.type === "session.created" ? 0 : record.epoch;
+    const entry = decode(record);
+    if (entry) entries.push(entry);
+  }
+  return entries;
+}

@@ -1,0 +1,234 @@
+/**
+ * The laws that events alone can show. Those that need the derived request are beside it (context).
+ */
+import { limit } from "../limit.ts";
+import type { EventOf, LogEvent } from "./event.ts";
+import type { Law } from "./verify.ts";
+
+const noSplice: Law = {
+  law: "L2",
+  title: "no splice: a message comes from exactly one attempt",
+  start() {
+    const committed = new Set<string>();
+    return ({ event }) => {
+      const parts =
+        event.type === "message.committed" ? event.parts : event.type === "attempt.ended" ? (event.fragment ?? []) : [];
+      if (event.type !== "message.committed" && event.type !== "attempt.ended") return [];
+      const wrong = parts
+        .filter((part) => !part.id.startsWith(`${event.attempt}-`))
+        .map((part) => `part ${part.id} is not of attempt ${event.attempt}`);
+      if (event.type === "message.committed") {
+        if (committed.has(event.attempt)) wrong.push(`attempt ${event.attempt} is committed twice`);
+        committed.add(event.attempt);
+      }
+      return wrong;
+    };
+  },
+};
+
+const nothingLost: Law = {
+  law: "L3",
+  title: "nothing lost: no gap, no repeated input",
+  start() {
+    let seq: number | undefined;
+    const inputs = new Set<string>();
+    return (entry) => {
+      const wrong: string[] = [];
+      if (seq !== undefined && entry.seq <= seq) wrong.push(`seq ${entry.seq} follows ${seq}`);
+      seq = entry.seq;
+      const { event } = entry;
+      if (event.type === "input.accepted") {
+        if (inputs.has(event.input)) wrong.push(`input ${event.input} is accepted twice`);
+        inputs.add(event.input);
+      }
+      if (event.type === "turn.started") {
+        for (const input of event.inputs)
+          if (!inputs.has(input)) wrong.push(`turn ${event.turn} claims input ${input}, which is not there`);
+      }
+      return wrong;
+    };
+  },
+};
+
+const noBlindRerun: Law = {
+  law: "L4",
+  title: "no blind re-run: a write is entered at most once, after its message",
+  start() {
+    const entered = new Set<string>();
+    const committed = new Set<string>();
+    const settled = new Set<string>();
+    return ({ event }) => {
+      if (event.type === "message.committed") for (const part of event.parts) committed.add(part.id);
+      if (event.type === "tool.settled") settled.add(event.call);
+      if (event.type !== "tool.entered") return [];
+      const wrong: string[] = [];
+      if (event.effect === "write") {
+        if (entered.has(event.call)) wrong.push(`write ${event.call} is entered again`);
+        if (!committed.has(event.call)) wrong.push(`write ${event.call} is entered before its message is committed`);
+      }
+      if (settled.has(event.call)) wrong.push(`${event.call} is entered after it was settled`);
+      entered.add(event.call);
+      return wrong;
+    };
+  },
+};
+
+const stateDecides: Law = {
+  law: "L5",
+  title: "state decides: a failed attempt carries its decision, and the end that follows from it",
+  start() {
+    return ({ event }) => {
+      if (event.type !== "attempt.ended" || !event.decision) return [];
+      const { action } = event.decision;
+      const { providerWrite, serverState } = event.exposure;
+      const wrong: string[] = [];
+      if (action !== "stop" && (providerWrite || serverState))
+        wrong.push(`attempt ${event.attempt} is retried after an effect at the provider`);
+      if (action === "seal" && (event.exposure.text || event.exposure.toolInput || event.exposure.calls > 0)) {
+        wrong.push(`attempt ${event.attempt} is sealed although it had let out more than reasoning`);
+      }
+      if (action !== "stop" && event.failure?.kind === "aborted")
+        wrong.push(`attempt ${event.attempt} is retried after an abort`);
+      return wrong;
+    };
+  },
+};
+
+const bounded: Law = {
+  law: "L6",
+  title: "bounded: attempts of a step and steps of a turn stay within their limits",
+  start() {
+    let attempts = 0;
+    return ({ event }) => {
+      if (event.type === "step.started") attempts = 0;
+      if (event.type !== "attempt.started") return [];
+      attempts += 1;
+      // A policy may raise the bound of a step; the bound of a turn holds for any policy.
+      return attempts > limit.attemptsPerTurn ? [`attempt ${event.attempt} is number ${attempts} of its step`] : [];
+    };
+  },
+};
+
+type Kind = "turn" | "step" | "attempt";
+/** What must not be open when one ends, and what must be when one starts. */
+const parents: Record<Kind, Kind | undefined> = { turn: undefined, step: "turn", attempt: "step" };
+const children: Record<Kind, Kind | undefined> = { turn: "step", step: "attempt", attempt: undefined };
+
+const closed: Law = {
+  law: "L7",
+  title: "closed: each turn, step, attempt and call gets exactly one end",
+  start() {
+    const open: Record<Kind, string | undefined> = { turn: undefined, step: undefined, attempt: undefined };
+    const ended = new Set<string>();
+    const calls = new Set<string>();
+    const settled = new Set<string>();
+    return ({ event }) => {
+      if (event.type === "message.committed")
+        for (const part of event.parts) if (part.type === "tool-call" && !part.providerExecuted) calls.add(part.id);
+      if (event.type === "tool.settled") {
+        const again = settled.has(event.call);
+        settled.add(event.call);
+        calls.delete(event.call);
+        return again ? [`call ${event.call} is settled twice`] : [];
+      }
+      const moved = lifecycle(event);
+      if (!moved) return [];
+      const wrong = moved.begins ? begin(open, ended, moved) : end(open, moved);
+      if (!moved.begins) ended.add(moved.id);
+      if (event.type === "step.ended" || event.type === "turn.ended") {
+        for (const call of calls) wrong.push(`${event.type} while call ${call} has no result`);
+        calls.clear();
+      }
+      return wrong;
+    };
+  },
+};
+
+interface Lifecycle {
+  kind: Kind;
+  id: string;
+  begins: boolean;
+}
+
+function lifecycle(event: LogEvent): Lifecycle | undefined {
+  switch (event.type) {
+    case "turn.started":
+    case "turn.ended":
+      return { kind: "turn", id: event.turn, begins: event.type === "turn.started" };
+    case "step.started":
+    case "step.ended":
+      return { kind: "step", id: event.step, begins: event.type === "step.started" };
+    case "attempt.started":
+    case "attempt.ended":
+      return { kind: "attempt", id: event.attempt, begins: event.type === "attempt.started" };
+    default:
+      return undefined;
+  }
+}
+
+function begin(open: Record<Kind, string | undefined>, ended: ReadonlySet<string>, { kind, id }: Lifecycle): string[] {
+  const wrong: string[] = [];
+  const parent = parents[kind];
+  if (open[kind] !== undefined) wrong.push(`${kind} ${id} starts while ${open[kind]} is open`);
+  if (parent && open[parent] === undefined) wrong.push(`${kind} ${id} starts outside of a ${parent}`);
+  if (ended.has(id)) wrong.push(`${kind} ${id} is reopened`);
+  open[kind] = id;
+  return wrong;
+}
+
+function end(open: Record<Kind, string | undefined>, { kind, id }: Lifecycle): string[] {
+  const wrong: string[] = [];
+  const child = children[kind];
+  if (open[kind] !== id) wrong.push(`${kind} ${id} ends and is not open`);
+  if (child && open[child] !== undefined) wrong.push(`${kind} ${id} ends while ${child} ${open[child]} is open`);
+  open[kind] = undefined;
+  return wrong;
+}
+
+const oneDriver: Law = {
+  law: "L8",
+  title: "one driver: epochs never fall",
+  start() {
+    let epoch = 0;
+    let session: string | undefined;
+    return (entry) => {
+      // A fork begins its own epochs.
+      if (entry.session !== session) epoch = 0;
+      session = entry.session;
+      const wrong = entry.epoch < epoch ? [`epoch ${entry.epoch} follows ${epoch}`] : [];
+      epoch = Math.max(epoch, entry.epoch);
+      return wrong;
+    };
+  },
+};
+
+const honestBooks: Law = {
+  law: "L9",
+  title: "honest books: every request is an attempt with a fate, committed ones with their message",
+  start() {
+    let committed: EventOf<"attempt.ended"> | undefined;
+    return ({ event }) => {
+      const owed = committed;
+      committed = event.type === "attempt.ended" && event.end === "committed" ? event : undefined;
+      const wrong: string[] = [];
+      if (owed && !(event.type === "message.committed" && event.attempt === owed.attempt))
+        wrong.push(`attempt ${owed.attempt} is committed without its message`);
+      if (!owed && event.type === "message.committed")
+        wrong.push(`message of ${event.attempt} has no committed attempt before it`);
+      if (event.type === "attempt.ended" && event.end === "committed" && event.failure)
+        wrong.push(`attempt ${event.attempt} is committed with a failure`);
+      return wrong;
+    };
+  },
+};
+
+export const logLaws: readonly Law[] = [
+  noSplice,
+  nothingLost,
+  noBlindRerun,
+  stateDecides,
+  bounded,
+  closed,
+  oneDriver,
+  honestBooks,
+];

@@ -1,0 +1,96 @@
+/**
+ * Small validators over plain JSON, tied to the types they check: a shape that forgets a field of its type does not
+ * compile. A shape returns undefined, or what is wrong and where.
+ */
+export type Shape<T> = { readonly check: (value: unknown, path: string) => string | undefined; readonly of?: T };
+
+type Fields<T> = { [K in keyof T]-?: undefined extends T[K] ? Optional<Exclude<T[K], undefined>> : Shape<T[K]> };
+type Optional<T> = Shape<T> & { readonly optional: true };
+
+/** Shows a value in a message without pouring it out. */
+export function seen(value: unknown): string {
+  const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+function shape<T>(what: string, test: (value: unknown) => boolean): Shape<T> {
+  return { check: (value, path) => (test(value) ? undefined : `${path} must be ${what}, is ${seen(value)}`) };
+}
+
+export const string = shape<string>("a string", (value) => typeof value === "string");
+export const boolean = shape<boolean>("true or false", (value) => typeof value === "boolean");
+export const count = shape<number>(
+  "a whole number of 0 or more",
+  (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+);
+export const amount = shape<number>(
+  "a finite number of 0 or more",
+  (value) => Number.isFinite(value) && Number(value) >= 0,
+);
+export const number = shape<number>("a finite number", (value) => Number.isFinite(value));
+
+const idPattern = /^[A-Za-z0-9_-]{1,64}$/;
+/** Whether a value may be an id: of sessions, turns, steps, attempts, calls and posts. */
+export function isId(value: unknown): value is string {
+  return typeof value === "string" && idPattern.test(value);
+}
+export const id = shape<string>("an id of 1 to 64 characters A-Z a-z 0-9 _ -", isId);
+
+/** Any JSON value. `undefined` and functions are not. */
+export function json<T>(): Shape<T> {
+  return shape<T>("a JSON value", (value) => value !== undefined && typeof value !== "function");
+}
+
+export function oneOf<const T extends string>(...allowed: T[]): Shape<T> {
+  return shape<T>(`one of ${allowed.join(", ")}`, (value) => (allowed as string[]).includes(value as string));
+}
+
+export function optional<T>(inner: Shape<T>): Optional<T> {
+  return { optional: true, check: (value, path) => (value === undefined ? undefined : inner.check(value, path)) };
+}
+
+export function list<T>(inner: Shape<T>): Shape<T[]> {
+  return {
+    check(value, path) {
+      if (!Array.isArray(value)) return `${path} must be a list, is ${seen(value)}`;
+      for (const [index, item] of value.entries()) {
+        const problem = inner.check(item, `${path}[${index}]`);
+        if (problem) return problem;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Extra fields pass: a later version of the same type may add what older readers need not know. */
+export function object<T>(fields: Fields<T>): Shape<T> {
+  const names = Object.keys(fields) as (keyof T & string)[];
+  return {
+    check(value, path) {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) {
+        return `${path} must be an object, is ${seen(value)}`;
+      }
+      for (const name of names) {
+        const problem = fields[name].check((value as Record<string, unknown>)[name], `${path}.${name}`);
+        if (problem) return problem;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** A union told apart by one field. */
+export function tagged<T extends { [K in Tag]: string }, Tag extends string>(
+  tag: Tag,
+  variants: { [V in T[Tag]]: Shape<Omit<Extract<T, { [K in Tag]: V }>, Tag>> },
+): Shape<T> {
+  return {
+    check(value, path) {
+      const key = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[tag] : undefined;
+      if (typeof key !== "string" || !Object.hasOwn(variants, key)) {
+        return `${path}.${tag} must be one of ${Object.keys(variants).join(", ")}, is ${seen(key)}`;
+      }
+      return variants[key as T[Tag]].check(value, path);
+    },
+  };
+}

@@ -1,0 +1,338 @@
+/**
+ * The store in memory: the reference for what the contract means. Nothing survives the process.
+ *
+ * Owns: every rule of store.ts, in the plainest form. Does not own: durability. A forked session points to its parent,
+ * so that the parent's records stay as long as a child reads them, also after the parent is deleted.
+ */
+import { hash } from "node:crypto";
+import type { Clock } from "../effects.ts";
+import type { LogRecord } from "../log/envelope.ts";
+import type { Json } from "../log/event.ts";
+import { admitAppend, admitCreate, admitLease, admitName, admitPost, admitTtl, pageLimit } from "./admission.ts";
+import { conflict, fenced, noParent, noPost, noSession, sessionExists, storeClosed } from "./refusal.ts";
+import type {
+  AppendBatch,
+  CreateSession,
+  Head,
+  Holder,
+  LeaseAnswer,
+  LeaseInfo,
+  MailboxEntry,
+  Partial,
+  Post,
+  SessionSummary,
+  Snapshot,
+  Store,
+} from "./store.ts";
+import { Watchers } from "./watch.ts";
+
+interface Session {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly parent: Session | undefined;
+  /** The seq before the first own record. */
+  readonly cut: number;
+  readonly records: LogRecord[];
+  updatedAt: number;
+  epoch: number;
+  head: Head;
+  lease: LeaseInfo | undefined;
+  /** Every post id ever accepted. */
+  readonly posts: Set<string>;
+  readonly mailbox: Map<string, MailboxEntry>;
+  partial: Partial | undefined;
+  readonly snapshots: Map<string, Snapshot>;
+}
+
+export interface MemoryStoreOptions {
+  clock: Clock;
+  /** Whether a lease holder lives; undefined: unknown, its lease counts until it expires. */
+  isAlive?: (holder: Holder) => boolean | undefined;
+}
+
+export function memoryStore(options: MemoryStoreOptions): Store {
+  return new MemoryStore(options);
+}
+
+class MemoryStore implements Store {
+  readonly #clock: Clock;
+  readonly #isAlive: (holder: Holder) => boolean | undefined;
+  readonly #sessions = new Map<string, Session>();
+  readonly #deleted = new Set<string>();
+  readonly #names = new Map<string, string>();
+  readonly #blobs = new Map<string, Uint8Array>();
+  readonly #watchers = new Watchers();
+  #posted = 0;
+  #closed = false;
+
+  constructor({ clock, isAlive = () => undefined }: MemoryStoreOptions) {
+    this.#clock = clock;
+    this.#isAlive = isAlive;
+  }
+
+  async create(batch: CreateSession): Promise<void> {
+    this.#open();
+    admitCreate(batch);
+    const { session: id, parent, records, head } = batch;
+    if (this.#sessions.has(id) || this.#deleted.has(id)) throw sessionExists(id);
+    const from = parent && this.#session(parent.session);
+    if (parent && from && parent.seq > headSeq(from)) throw noParent(parent, headSeq(from));
+    const now = this.#clock.now();
+    this.#sessions.set(id, {
+      id,
+      createdAt: now,
+      updatedAt: now,
+      parent: from,
+      cut: parent?.seq ?? 0,
+      records: records.map(copy),
+      epoch: 0,
+      head: structuredClone(head),
+      lease: undefined,
+      posts: new Set(),
+      mailbox: new Map(),
+      partial: undefined,
+      snapshots: new Map(),
+    });
+    this.#watchers.notify(id);
+  }
+
+  async append(batch: AppendBatch): Promise<void> {
+    this.#open();
+    admitAppend(batch);
+    const session = this.#session(batch.session);
+    if (session.lease?.epoch !== batch.epoch) throw fenced(session.id, batch.epoch, session.epoch);
+    if (batch.expectedSeq !== headSeq(session)) throw conflict(session.id, batch.expectedSeq, headSeq(session));
+    const unknown = batch.consume?.find((post) => !session.mailbox.has(post));
+    if (unknown !== undefined) throw noPost(session.id, unknown);
+
+    session.records.push(...batch.records.map(copy));
+    session.updatedAt = this.#clock.now();
+    if (batch.head) session.head = structuredClone(batch.head);
+    for (const post of batch.consume ?? []) session.mailbox.delete(post);
+    if (batch.dropPartial !== undefined && session.partial?.attempt === batch.dropPartial) session.partial = undefined;
+    this.#watchers.notify(session.id);
+  }
+
+  async read(id: string, { after = 0, limit }: { after?: number; limit?: number } = {}): Promise<LogRecord[]> {
+    this.#open();
+    return slice(this.#session(id), after + 1, after + pageLimit(limit));
+  }
+
+  async readTail(id: string, { before, limit }: { before?: number; limit?: number } = {}): Promise<LogRecord[]> {
+    this.#open();
+    const session = this.#session(id);
+    const last = Math.min(headSeq(session), (before ?? Number.POSITIVE_INFINITY) - 1);
+    return slice(session, last + 1 - pageLimit(limit), last);
+  }
+
+  async get(id: string): Promise<SessionSummary | undefined> {
+    this.#open();
+    const session = this.#sessions.get(id);
+    return session && this.#summary(session);
+  }
+
+  async list(
+    options: { limit?: number; cursor?: { updatedAt: number; session: string } } = {},
+  ): Promise<SessionSummary[]> {
+    this.#open();
+    const { cursor } = options;
+    return [...this.#sessions.values()]
+      .map((session) => this.#summary(session))
+      .sort(recentFirst)
+      .filter((entry) => !cursor || recentFirst(entry, cursor) > 0)
+      .slice(0, pageLimit(options.limit));
+  }
+
+  async delete(id: string): Promise<void> {
+    this.#open();
+    this.#session(id);
+    this.#sessions.delete(id);
+    this.#deleted.add(id);
+    for (const [name, session] of this.#names) if (session === id) this.#names.delete(name);
+    this.#watchers.notify(id);
+  }
+
+  async setName(name: string, session: string | null, expected?: string | null): Promise<boolean> {
+    this.#open();
+    admitName(name);
+    if (session !== null) this.#session(session);
+    if (expected !== undefined && expected !== (this.#names.get(name) ?? null)) return false;
+    if (session === null) this.#names.delete(name);
+    else this.#names.set(name, session);
+    return true;
+  }
+
+  async resolveName(name: string): Promise<string | undefined> {
+    this.#open();
+    return this.#names.get(name);
+  }
+
+  async post(id: string, post: Post): Promise<"accepted" | "duplicate"> {
+    this.#open();
+    const body = JSON.parse(admitPost(id, post)) as Json;
+    const session = this.#session(id);
+    if (session.posts.has(post.id)) return "duplicate";
+    this.#posted += 1;
+    session.posts.add(post.id);
+    const entry: MailboxEntry = {
+      id: post.id,
+      kind: post.kind,
+      body,
+      order: this.#posted,
+      postedAt: this.#clock.now(),
+    };
+    session.mailbox.set(post.id, entry);
+    this.#watchers.notify(id);
+    return "accepted";
+  }
+
+  async mailbox(id: string): Promise<MailboxEntry[]> {
+    this.#open();
+    return structuredClone([...this.#session(id).mailbox.values()]);
+  }
+
+  watch(session: string, notify: () => void): () => void {
+    this.#open();
+    return this.#watchers.add(session, notify);
+  }
+
+  async acquireLease(id: string, holder: Holder, ttlMs: number): Promise<LeaseAnswer> {
+    this.#open();
+    admitLease(holder, ttlMs);
+    const session = this.#session(id);
+    const held = this.#liveLease(session);
+    if (held) return { granted: false, held };
+    session.epoch += 1;
+    session.lease = { epoch: session.epoch, holder: { ...holder }, expiresAt: this.#clock.now() + ttlMs };
+    return { granted: true, epoch: session.epoch, seq: headSeq(session) };
+  }
+
+  async renewLease(id: string, epoch: number, ttlMs: number): Promise<boolean> {
+    this.#open();
+    admitTtl(ttlMs);
+    const session = this.#session(id);
+    if (session.lease?.epoch !== epoch) return false;
+    session.lease = { ...session.lease, expiresAt: this.#clock.now() + ttlMs };
+    return true;
+  }
+
+  async releaseLease(id: string, epoch: number): Promise<void> {
+    this.#open();
+    const session = this.#session(id);
+    if (session.lease?.epoch === epoch) session.lease = undefined;
+  }
+
+  async writePartial(id: string, epoch: number, attempt: string, chunk: string): Promise<void> {
+    this.#open();
+    const session = this.#session(id);
+    if (session.lease?.epoch !== epoch) return;
+    const { partial } = session;
+    if (partial?.attempt === attempt && partial.epoch === epoch) partial.chunks.push(chunk);
+    else session.partial = { attempt, epoch, chunks: [chunk] };
+  }
+
+  async readPartial(id: string): Promise<Partial | undefined> {
+    this.#open();
+    return structuredClone(this.#session(id).partial);
+  }
+
+  async saveSnapshot(id: string, snapshot: Snapshot): Promise<void> {
+    this.#open();
+    this.#session(id).snapshots.set(snapshot.reducer, structuredClone(snapshot));
+  }
+
+  async loadSnapshot(id: string, reducer: string): Promise<Snapshot | undefined> {
+    this.#open();
+    return structuredClone(this.#session(id).snapshots.get(reducer));
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<string> {
+    this.#open();
+    const name = hash("sha256", bytes, "hex");
+    if (!this.#blobs.has(name)) this.#blobs.set(name, bytes.slice());
+    return name;
+  }
+
+  async getBlob(name: string): Promise<Uint8Array | undefined> {
+    this.#open();
+    return this.#blobs.get(name)?.slice();
+  }
+
+  async claimWork(
+    holder: Holder,
+    options: { limit: number; ttlMs: number },
+  ): Promise<{ session: string; epoch: number }[]> {
+    this.#open();
+    const claims: { session: string; epoch: number }[] = [];
+    for (const session of this.#sessions.values()) {
+      if (claims.length >= options.limit) break;
+      if (session.head.openTurn === undefined && session.mailbox.size === 0) continue;
+      const answer = await this.acquireLease(session.id, holder, options.ttlMs);
+      if (answer.granted) claims.push({ session: session.id, epoch: answer.epoch });
+    }
+    return claims;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#watchers.notifyAll();
+  }
+
+  #open(): void {
+    if (this.#closed) throw storeClosed();
+  }
+
+  #session(id: string): Session {
+    const session = this.#sessions.get(id);
+    if (!session) throw noSession(id);
+    return session;
+  }
+
+  #liveLease({ lease }: Session): LeaseInfo | undefined {
+    if (!lease || lease.expiresAt <= this.#clock.now() || this.#isAlive(lease.holder) === false) return undefined;
+    return structuredClone(lease);
+  }
+
+  #summary(session: Session): SessionSummary {
+    const lease = this.#liveLease(session);
+    const { id, epoch, createdAt, updatedAt, parent, cut } = session;
+    return {
+      session: id,
+      seq: headSeq(session),
+      epoch,
+      createdAt,
+      updatedAt,
+      head: structuredClone(session.head),
+      ...(parent && { parent: { session: parent.id, seq: cut } }),
+      ...(lease && { lease }),
+    };
+  }
+}
+
+/** Nothing is shared with callers: what they change afterwards is theirs. */
+function copy(record: LogRecord): LogRecord {
+  const { payload } = record;
+  return { ...record, payload: payload instanceof Uint8Array ? new Uint8Array(payload) : { ...payload } };
+}
+
+function headSeq(session: Session): number {
+  return session.cut + session.records.length;
+}
+
+/** Records `first` to `last`, both included, along the lineage: each ancestor up to the lowest cut below it. */
+function slice(session: Session, first: number, last: number): LogRecord[] {
+  const pieces: LogRecord[][] = [];
+  let to = last;
+  for (let at: Session | undefined = session; at && first <= to; at = at.parent) {
+    const own = at.records.slice(Math.max(0, first - at.cut - 1), Math.max(0, to - at.cut));
+    pieces.unshift(own.map(copy));
+    to = Math.min(to, at.cut);
+  }
+  return pieces.flat();
+}
+
+/** Latest update first; at the same moment the greater id, which is the later one where ids are time-ordered. */
+function recentFirst(a: { updatedAt: number; session: string }, b: { updatedAt: number; session: string }): number {
+  if (a.updatedAt !== b.updatedAt) return b.updatedAt - a.updatedAt;
+  return a.session === b.session ? 0 : a.session < b.session ? 1 : -1;
+}

@@ -1,0 +1,138 @@
+/**
+ * Group commit: everything that waits becomes one transaction, and one flush.
+ *
+ * Owns: transactions. Invariants:
+ * 1. A refused operation harms no neighbour: it has written nothing (sqlite-write, 1).
+ * 2. When the transaction itself fails, each operation is tried once more in one of its own, so that one that does not
+ *    fit on the disk does not take the others with it.
+ * 3. An answer is given after the commit it depends on, never before.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { PawlError } from "../error.ts";
+import { storeFault } from "./sqlite-fault.ts";
+import type { Answer, Call, Kind, SqliteStats } from "./sqlite-wire.ts";
+import { Writer } from "./sqlite-write.ts";
+
+/**
+ * What survives the process without a flush, in the order of the log: a partial journal may lose the last moments
+ * before a power cut, a snapshot can be rebuilt, and after a power cut nobody is left to hold a lease.
+ */
+const unflushed: ReadonlySet<Kind> = new Set(["writePartial", "saveSnapshot", "acquire", "renew", "release", "erase"]);
+
+export class Group {
+  readonly stats: SqliteStats = { operations: 0, commits: 0, flushes: 0 };
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  readonly #writer: Writer;
+  #flushing = true;
+
+  constructor(db: DatabaseSync, path: string) {
+    this.#db = db;
+    this.#path = path;
+    this.#writer = new Writer(db);
+  }
+
+  static writes(kind: Kind): boolean {
+    return writeKinds.has(kind);
+  }
+
+  run(calls: Call[]): Answer[] {
+    this.stats.operations += calls.length;
+    try {
+      return this.#transaction(calls);
+    } catch (error) {
+      if (calls.length === 1 && calls[0]) return [this.#fault(calls[0].id, error)];
+      return calls.flatMap((call) => {
+        try {
+          return this.#transaction([call]);
+        } catch (alone) {
+          return [this.#fault(call.id, alone)];
+        }
+      });
+    }
+  }
+
+  #transaction(calls: Call[]): Answer[] {
+    const flush = calls.some((call) => !unflushed.has(call.kind));
+    this.#setFlush(flush);
+    this.#db.exec("BEGIN IMMEDIATE");
+    try {
+      this.#writer.sessions.fresh();
+      const answers = calls.map((call) => this.#answer(call));
+      this.#db.exec("COMMIT");
+      this.stats.commits += 1;
+      if (flush) this.stats.flushes += 1;
+      return answers;
+    } catch (error) {
+      this.#writer.forget();
+      // Some errors have rolled back already.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  /** FULL flushes at every commit, NORMAL at checkpoints only. Either way the log's order on disk is kept. */
+  #setFlush(flush: boolean): void {
+    if (flush === this.#flushing) return;
+    this.#db.exec(flush ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+    this.#flushing = flush;
+  }
+
+  #answer(call: Call): Answer {
+    try {
+      return { id: call.id, out: this.#write(call) };
+    } catch (error) {
+      if (error instanceof PawlError) return this.#fault(call.id, error);
+      throw error;
+    }
+  }
+
+  #write(call: Call): unknown {
+    const writer = this.#writer;
+    switch (call.kind) {
+      case "create":
+        return writer.create(call.in);
+      case "append":
+        return writer.append(call.in);
+      case "delete":
+        return writer.delete(call.in);
+      case "erase":
+        return writer.erase();
+      case "setName":
+        return writer.setName(call.in);
+      case "post":
+        return writer.post(call.in);
+      case "acquire":
+        return writer.acquire(call.in);
+      case "renew":
+        return writer.renew(call.in);
+      case "release":
+        return writer.release(call.in);
+      case "writePartial":
+        return writer.writePartial(call.in);
+      case "saveSnapshot":
+        return writer.saveSnapshot(call.in);
+      default:
+        throw new PawlError("BUG", `${call.kind} is not an operation that writes`);
+    }
+  }
+
+  #fault(id: number, error: unknown): Answer {
+    const { code, message } = storeFault(error, this.#path);
+    return { id, fault: { code, message } };
+  }
+}
+
+const writeKinds: ReadonlySet<Kind> = new Set([
+  "create",
+  "append",
+  "delete",
+  "erase",
+  "setName",
+  "post",
+  "acquire",
+  "renew",
+  "release",
+  "writePartial",
+  "saveSnapshot",
+]);

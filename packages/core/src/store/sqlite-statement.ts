@@ -1,0 +1,70 @@
+/**
+ * The SQL of the operations that write, prepared once per connection.
+ */
+import type { DatabaseSync } from "node:sqlite";
+
+/** Records erased per transaction: a few milliseconds. */
+const eraseSlice = 2_000;
+
+export function prepareWrites(db: DatabaseSync) {
+  const sql = (text: string) => db.prepare(text);
+  return {
+    sessionById: sql("SELECT 1 FROM session WHERE id = ?"),
+    insertSession: sql(
+      `INSERT INTO session (id, seq, epoch, created_at, updated_at, head, open_turn, parent, cut)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+    ),
+    updateSeq: sql("UPDATE session SET seq = ?, updated_at = ? WHERE key = ?"),
+    updateHead: sql("UPDATE session SET seq = ?, updated_at = ?, head = ?, open_turn = ? WHERE key = ?"),
+    updateEpoch: sql("UPDATE session SET epoch = ? WHERE key = ?"),
+    insertRecord: sql(
+      "INSERT INTO record (at, kind, epoch, time, checksum, payload) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6, ?7)",
+    ),
+    insertKind: sql("INSERT OR IGNORE INTO kind (type, version, ignorable) VALUES (?, ?, ?)"),
+    selectKind: sql("SELECT key FROM kind WHERE type = ? AND version = ? AND ignorable = ?"),
+
+    hideSession: sql("UPDATE session SET deleted = 1, head = '{}', open_turn = 0 WHERE key = ?"),
+    parentOf: sql("SELECT parent FROM session WHERE key = ?"),
+    reviveErasure: sql("UPDATE session SET deleted = 1 WHERE key = ? AND deleted = 2"),
+    hiddenSession: sql("SELECT key FROM session WHERE deleted = 1 LIMIT 1"),
+    childrenOf: sql("SELECT key, cut, deleted FROM session WHERE parent = ? ORDER BY cut DESC"),
+    markErased: sql("UPDATE session SET deleted = 2 WHERE key = ?"),
+    eraseRecords: sql(
+      `DELETE FROM record WHERE at IN (SELECT at FROM record
+       WHERE at > ((?1 << 32) | ?2) AND at <= ((?3 << 32) | 4294967295) LIMIT ${eraseSlice})`,
+    ),
+    dropBelongings: ["lease", "post", "mail", "name", "partial", "snapshot"].map((table) =>
+      sql(`DELETE FROM ${table} WHERE session = ?`),
+    ),
+
+    named: sql("SELECT s.id FROM name n JOIN session s ON s.key = n.session WHERE n.name = ?"),
+    deleteName: sql("DELETE FROM name WHERE name = ?"),
+    upsertName: sql(
+      "INSERT INTO name (name, session) VALUES (?, ?) ON CONFLICT DO UPDATE SET session = excluded.session",
+    ),
+
+    postById: sql("SELECT 1 FROM post WHERE session = ? AND id = ?"),
+    insertPost: sql("INSERT INTO post (session, id, place) VALUES (?, ?, ?)"),
+    insertMail: sql("INSERT INTO mail (session, id, kind, body, posted_at) VALUES (?, ?, ?, ?, ?)"),
+    waitingPost: sql("SELECT m.place FROM post p JOIN mail m ON m.place = p.place WHERE p.session = ? AND p.id = ?"),
+    deleteMail: sql("DELETE FROM mail WHERE place = ?"),
+
+    leaseOf: sql("SELECT holder, expires_at FROM lease WHERE session = ?"),
+    upsertLease: sql(
+      `INSERT INTO lease (session, epoch, holder, expires_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder, expires_at = excluded.expires_at`,
+    ),
+    renewLease: sql("UPDATE lease SET expires_at = ? WHERE session = ?"),
+    deleteLease: sql("DELETE FROM lease WHERE session = ?"),
+
+    lastPartial: sql("SELECT n, epoch, attempt FROM partial WHERE session = ? ORDER BY n DESC LIMIT 1"),
+    insertPartial: sql("INSERT INTO partial (session, n, epoch, attempt, chunk) VALUES (?, ?, ?, ?, ?)"),
+    deletePartial: sql("DELETE FROM partial WHERE session = ?"),
+
+    upsertSnapshot: sql(
+      `INSERT INTO snapshot (session, reducer, version, seq, checksum, bytes) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET version = excluded.version, seq = excluded.seq, checksum = excluded.checksum,
+       bytes = excluded.bytes`,
+    ),
+  };
+}

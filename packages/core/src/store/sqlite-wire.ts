@@ -1,0 +1,162 @@
+/**
+ * What the two threads of the SQLite store say to each other.
+ *
+ * Owns: the operations and their answers, and how records travel. Does not own: what an operation does (sqlite-write,
+ * sqlite-read). Invariants:
+ * 1. Payloads of one call travel in one buffer: cloning a thousand small ones costs more than writing them.
+ * 2. Moments are taken on the main thread, by the store's clock, and travel in the call.
+ */
+import type { ErrorCode } from "../error.ts";
+import type { LogRecord } from "../log/envelope.ts";
+import type {
+  ForkPoint,
+  Head,
+  LeaseAnswer,
+  LeaseInfo,
+  MailboxEntry,
+  Partial,
+  SessionSummary,
+  Snapshot,
+} from "./store.ts";
+
+/** Records in one buffer. */
+export interface PackedRecords {
+  /** The sessions they were written to: of a fork, the ancestors too. */
+  origins: string[];
+  kinds: RecordKind[];
+  /** {@link columns} numbers a record. */
+  numbers: number[];
+  /** Per record: 16 bytes of checksum, then the payload or the hash of an erased one. */
+  bytes: Uint8Array;
+}
+
+/** The part of the envelope that hardly varies: stored once. */
+export interface RecordKind {
+  type: string;
+  version: number;
+  ignorable: boolean;
+}
+
+/** origin, kind, seq, epoch, time, payload bytes, erased. */
+export const columns = 7;
+export const checksumBytes = 16;
+
+/** One operation each: what goes in, what comes back. */
+export interface Operations {
+  open: { in: { path: string }; out: undefined };
+  create: {
+    in: { session: string; records: PackedRecords; head: Head; parent?: ForkPoint; now: number };
+    out: undefined;
+  };
+  append: { in: AppendCall; out: undefined };
+  delete: { in: { session: string }; out: undefined };
+  /** Erases one slice of what deleted sessions left; true while more is left. */
+  erase: { in: undefined; out: boolean };
+  setName: { in: { name: string; session: string | null; expected?: string | null }; out: boolean };
+  post: { in: { session: string; id: string; kind: string; body: string; now: number }; out: "accepted" | "duplicate" };
+  acquire: { in: AcquireCall; out: LeaseAnswer };
+  renew: { in: { session: string; epoch: number; expiresAt: number }; out: boolean };
+  release: { in: { session: string; epoch: number }; out: undefined };
+  writePartial: { in: { session: string; epoch: number; attempt: string; chunk: string }; out: undefined };
+  saveSnapshot: { in: { session: string; snapshot: Snapshot }; out: undefined };
+  read: { in: { session: string; after: number; limit: number }; out: Page };
+  readTail: { in: { session: string; before: number; limit: number }; out: Page };
+  get: { in: { session: string }; out: SessionSummary | undefined };
+  list: { in: { limit: number; cursor?: { updatedAt: number; session: string } }; out: SessionSummary[] };
+  resolveName: { in: { name: string }; out: string | undefined };
+  mailbox: { in: { session: string }; out: MailboxEntry[] };
+  readPartial: { in: { session: string }; out: Partial | undefined };
+  loadSnapshot: { in: { session: string; reducer: string }; out: Snapshot | undefined };
+  work: { in: { afterKey: number; limit: number }; out: Candidate[] };
+  marks: { in: { version: number; sessions: string[] }; out: { version: number; marks: string[] } };
+  stats: { in: undefined; out: SqliteStats };
+  close: { in: undefined; out: undefined };
+}
+
+export type Kind = keyof Operations;
+
+export interface AppendCall {
+  session: string;
+  epoch: number;
+  expectedSeq: number;
+  records: PackedRecords;
+  head?: Head;
+  consume?: string[];
+  dropPartial?: string;
+  now: number;
+}
+
+export interface AcquireCall {
+  session: string;
+  /** JSON of the holder. */
+  holder: string;
+  ttlMs: number;
+  now: number;
+  /** The epoch of a lease whose holder is known to be dead; 0 for none. */
+  dead: number;
+}
+
+export interface Page {
+  records: PackedRecords;
+  /** Where to go on, if the answer would have grown too large: nothing was skipped. */
+  rest?: { after: number; limit: number };
+}
+
+/** A session with an open turn or a waiting post. */
+export interface Candidate {
+  key: number;
+  session: string;
+  lease?: LeaseInfo;
+}
+
+/** Counters since the store was opened. */
+export interface SqliteStats {
+  operations: number;
+  /** Transactions committed. Many operations share one. */
+  commits: number;
+  /** Commits that were flushed to disk. */
+  flushes: number;
+}
+
+export type Call = { [K in Kind]: { id: number; kind: K; in: Operations[K]["in"] } }[Kind];
+export type Fault = { code: ErrorCode; message: string };
+export type Answer = { id: number; out: unknown } | { id: number; fault: Fault };
+
+export function packRecords(records: readonly LogRecord[]): PackedRecords {
+  let size = 0;
+  for (const { payload } of records) size += checksumBytes + (payload instanceof Uint8Array ? payload.byteLength : 32);
+  // Not from Buffer's pool: cloning a view copies the whole buffer behind it.
+  const bytes = new Uint8Array(size);
+  const packed: PackedRecords = { origins: [], kinds: [], numbers: [], bytes };
+  let at = 0;
+  for (const { session, type, version, ignorable, seq, epoch, time, checksum, payload } of records) {
+    let origin = packed.origins.indexOf(session);
+    if (origin < 0) origin = packed.origins.push(session) - 1;
+    let kind = packed.kinds.findIndex((k) => k.type === type && k.version === version && k.ignorable === ignorable);
+    if (kind < 0) kind = packed.kinds.push({ type, version, ignorable }) - 1;
+    const content = payload instanceof Uint8Array ? payload : Buffer.from(payload.erased, "hex");
+    packed.numbers.push(origin, kind, seq, epoch, time, content.byteLength, payload instanceof Uint8Array ? 0 : 1);
+    bytes.set(Buffer.from(checksum, "hex"), at);
+    bytes.set(content, at + checksumBytes);
+    at += checksumBytes + content.byteLength;
+  }
+  return packed;
+}
+
+export function unpackRecords({ origins, kinds, numbers, bytes }: PackedRecords): LogRecord[] {
+  const records: LogRecord[] = [];
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  for (let i = 0; i < numbers.length; i += columns) {
+    const [origin = 0, kind = 0, seq = 0, epoch = 0, time = 0, length = 0, erased = 0] = numbers.slice(i, i + columns);
+    const { type, version, ignorable } = kinds[kind] ?? { type: "", version: 0, ignorable: false };
+    const start = at + checksumBytes;
+    const checksum = buffer.toString("hex", at, start);
+    const payload = erased
+      ? { erased: buffer.toString("hex", start, start + length) }
+      : bytes.subarray(start, start + length);
+    records.push({ session: origins[origin] ?? "", seq, epoch, type, version, ignorable, time, payload, checksum });
+    at = start + length;
+  }
+  return records;
+}

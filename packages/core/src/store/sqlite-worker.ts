@@ -1,0 +1,104 @@
+/**
+ * The thread that holds the database: the only one that opens it, and the only one that waits for a disk.
+ *
+ * Owns: the order of work: everything that waits is taken at once, writes go first as one group, reads follow.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { parentPort, receiveMessageOnPort } from "node:worker_threads";
+import { assert, PawlError } from "../error.ts";
+import { storeFault } from "./sqlite-fault.ts";
+import { Group } from "./sqlite-group.ts";
+import { Reader } from "./sqlite-read.ts";
+import { openDatabase } from "./sqlite-schema.ts";
+import type { Answer, Call } from "./sqlite-wire.ts";
+
+/** Operations of one transaction: bounds how long the first of them waits for the last. */
+const groupOperations = 1_000;
+
+assert(parentPort, "sqlite-worker is started as a worker");
+const port = parentPort;
+
+interface Open {
+  db: DatabaseSync;
+  group: Group;
+  reader: Reader;
+}
+
+let path = "";
+let opened: Open | undefined;
+
+port.on("message", (first: Call[]) => {
+  const calls = [...first];
+  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
+    calls.push(...(next.message as Call[]));
+  const writes = calls.filter((call) => Group.writes(call.kind));
+  for (let at = 0; at < writes.length; at += groupOperations) {
+    const slice = writes.slice(at, at + groupOperations);
+    port.postMessage(opened ? opened.group.run(slice) : slice.map((call) => fault(call, notOpen())));
+  }
+  // One answer each: a reader that needs little does not wait for one that needs much.
+  for (const call of calls) if (!Group.writes(call.kind)) port.postMessage([read(call)]);
+});
+
+function read(call: Call): Answer {
+  try {
+    return { id: call.id, out: run(call) };
+  } catch (error) {
+    return fault(call, error);
+  }
+}
+
+function run(call: Call): unknown {
+  if (call.kind === "open") return open(call.in.path);
+  if (!opened) throw notOpen();
+  const { reader, group } = opened;
+  switch (call.kind) {
+    case "read":
+      return reader.read(call.in);
+    case "readTail":
+      return reader.readTail(call.in);
+    case "get":
+      return reader.get(call.in);
+    case "list":
+      return reader.list(call.in);
+    case "resolveName":
+      return reader.resolveName(call.in);
+    case "mailbox":
+      return reader.mailbox(call.in);
+    case "readPartial":
+      return reader.readPartial(call.in);
+    case "loadSnapshot":
+      return reader.loadSnapshot(call.in);
+    case "work":
+      return reader.work(call.in);
+    case "marks":
+      return reader.marks(call.in);
+    case "stats":
+      return group.stats;
+    case "close":
+      return close(opened);
+    default:
+      throw new PawlError("BUG", `${call.kind} is not an operation that reads`);
+  }
+}
+
+function open(file: string): undefined {
+  path = file;
+  const db = openDatabase(file);
+  opened = { db, group: new Group(db, file), reader: new Reader(db) };
+}
+
+/** The last connection that closes folds the write-ahead log back into the file. */
+function close({ db }: Open): undefined {
+  opened = undefined;
+  db.close();
+}
+
+function notOpen(): PawlError {
+  return new PawlError("STORE_CLOSED", `${path} is not open`);
+}
+
+function fault(call: Call, error: unknown): Answer {
+  const { code, message } = storeFault(error, path);
+  return { id: call.id, fault: { code, message } };
+}

@@ -1,0 +1,233 @@
+/**
+ * The operations that write, each inside a transaction that somebody else began (sqlite-group).
+ *
+ * Owns: fences, heads, leases, mailbox, names in SQL. Invariants:
+ * 1. Everything that can be refused is refused before the first write of the operation: a refusal needs no rollback.
+ *    What fails later is the disk's fault and takes the whole transaction with it.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { conflict, fenced, noParent, noPost, sessionExists } from "./refusal.ts";
+import { type SessionRow, SessionRows } from "./sqlite-session.ts";
+import { prepareWrites } from "./sqlite-statement.ts";
+import {
+  type AcquireCall,
+  type AppendCall,
+  checksumBytes,
+  columns,
+  type Operations,
+  type PackedRecords,
+} from "./sqlite-wire.ts";
+import type { Head, LeaseAnswer } from "./store.ts";
+
+type In<K extends keyof Operations> = Operations[K]["in"];
+
+export class Writer {
+  readonly sessions: SessionRows;
+  readonly #sql: ReturnType<typeof prepareWrites>;
+  readonly #kinds = new Map<string, number>();
+
+  constructor(db: DatabaseSync) {
+    this.sessions = new SessionRows(db);
+    this.#sql = prepareWrites(db);
+  }
+
+  /** After a rollback nothing that was learned inside the transaction holds. */
+  forget(): void {
+    this.sessions.forget();
+    this.#kinds.clear();
+  }
+
+  create({ session, records, head, parent, now }: In<"create">): undefined {
+    if (this.#sql.sessionById.get(session)) throw sessionExists(session);
+    const from = parent && this.sessions.find(parent.session);
+    if (parent && from && parent.seq > from.seq) throw noParent(parent, from.seq);
+    const cut = parent?.seq ?? 0;
+    const seq = cut + records.numbers.length / columns;
+    const { lastInsertRowid } = this.#sql.insertSession.run(
+      session,
+      seq,
+      now,
+      now,
+      JSON.stringify(head),
+      openTurn(head),
+      from?.key ?? null,
+      cut,
+    );
+    this.#insertRecords(Number(lastInsertRowid), records);
+  }
+
+  append({ session, epoch, expectedSeq, records, head, consume = [], dropPartial, now }: AppendCall): undefined {
+    const row = this.sessions.find(session);
+    if (!holds(row, epoch)) throw fenced(session, epoch, row.epoch);
+    if (row.seq !== expectedSeq) throw conflict(session, expectedSeq, row.seq);
+    const places = consume.map((post) => this.#placeOf(row, session, post));
+
+    this.#insertRecords(row.key, records);
+    const seq = expectedSeq + records.numbers.length / columns;
+    if (head) this.#sql.updateHead.run(seq, now, JSON.stringify(head), openTurn(head), row.key);
+    else this.#sql.updateSeq.run(seq, now, row.key);
+    row.seq = seq;
+    for (const place of places) this.#sql.deleteMail.run(place);
+    if (dropPartial !== undefined && this.#partial(row).attempt === dropPartial) this.#dropPartial(row);
+  }
+
+  #placeOf(row: SessionRow, session: string, post: string): number {
+    const found = this.#sql.waitingPost.get(row.key, post);
+    if (!found) throw noPost(session, post);
+    return Number(found["place"]);
+  }
+
+  #insertRecords(key: number, { kinds, numbers, bytes }: PackedRecords): void {
+    const keys = kinds.map(({ type, version, ignorable }) => this.#kind(type, version, ignorable ? 1 : 0));
+    let at = 0;
+    for (let i = 0; i < numbers.length; i += columns) {
+      const kind = keys[numbers[i + 1] ?? 0] ?? 0;
+      const start = at + checksumBytes;
+      const end = start + (numbers[i + 5] ?? 0);
+      this.#sql.insertRecord.run(
+        key,
+        numbers[i + 2] ?? 0,
+        numbers[i + 6] ? -kind : kind,
+        numbers[i + 3] ?? 0,
+        numbers[i + 4] ?? 0,
+        bytes.subarray(at, start),
+        bytes.subarray(start, end),
+      );
+      at = end;
+    }
+  }
+
+  #kind(type: string, version: number, ignorable: number): number {
+    const name = `${type} ${version} ${ignorable}`;
+    const known = this.#kinds.get(name);
+    if (known !== undefined) return known;
+    this.#sql.insertKind.run(type, version, ignorable);
+    const key = Number(this.#sql.selectKind.get(type, version, ignorable)?.["key"]);
+    this.#kinds.set(name, key);
+    return key;
+  }
+
+  delete({ session }: In<"delete">): undefined {
+    const { key } = this.sessions.find(session);
+    this.#sql.hideSession.run(key);
+    // Ancestors that were deleted before may now hold records that nobody reads any more.
+    for (
+      let at = this.#sql.parentOf.get(key)?.["parent"];
+      typeof at === "number";
+      at = this.#sql.parentOf.get(at)?.["parent"]
+    ) {
+      this.#sql.reviveErasure.run(at);
+    }
+    for (const statement of this.#sql.dropBelongings) statement.run(key);
+    this.sessions.drop(session);
+  }
+
+  /** One slice of erasure, bounded so that no other session's commit waits long behind a large delete. */
+  erase(): boolean {
+    const hidden = this.#sql.hiddenSession.get();
+    if (!hidden) return false;
+    const key = Number(hidden["key"]);
+    const { changes } = this.#sql.eraseRecords.run(key, this.#neededUpTo(key), key);
+    if (Number(changes) === 0) this.#sql.markErased.run(key);
+    return true;
+  }
+
+  /** The last seq of a deleted session that a living child, or a living child of a deleted one, reads. */
+  #neededUpTo(key: number): number {
+    let needed = 0;
+    for (const child of this.#sql.childrenOf.all(key)) {
+      const cut = Number(child["cut"]);
+      if (cut <= needed) continue;
+      needed = Math.max(needed, child["deleted"] === 0 ? cut : Math.min(cut, this.#neededUpTo(Number(child["key"]))));
+    }
+    return needed;
+  }
+
+  setName({ name, session, expected }: In<"setName">): boolean {
+    const key = session === null ? null : this.sessions.find(session).key;
+    if (expected !== undefined && expected !== (this.#sql.named.get(name)?.["id"] ?? null)) return false;
+    if (key === null) this.#sql.deleteName.run(name);
+    else this.#sql.upsertName.run(name, key);
+    return true;
+  }
+
+  post({ session, id, kind, body, now }: In<"post">): "accepted" | "duplicate" {
+    const { key } = this.sessions.find(session);
+    if (this.#sql.postById.get(key, id)) return "duplicate";
+    const { lastInsertRowid } = this.#sql.insertMail.run(key, id, kind, body, now);
+    this.#sql.insertPost.run(key, id, lastInsertRowid);
+    return "accepted";
+  }
+
+  acquire({ session, holder, ttlMs, now, dead }: AcquireCall): LeaseAnswer {
+    const row = this.sessions.find(session);
+    const lease = row.leased === 0 ? undefined : this.#sql.leaseOf.get(row.key);
+    if (lease && Number(lease["expires_at"]) > now && row.leased !== dead) {
+      const held = {
+        epoch: row.leased,
+        holder: JSON.parse(String(lease["holder"])),
+        expiresAt: Number(lease["expires_at"]),
+      };
+      return { granted: false, held };
+    }
+    const epoch = row.epoch + 1;
+    this.#sql.updateEpoch.run(epoch, row.key);
+    this.#sql.upsertLease.run(row.key, epoch, holder, Math.ceil(now + ttlMs));
+    row.epoch = epoch;
+    row.leased = epoch;
+    return { granted: true, epoch, seq: row.seq };
+  }
+
+  renew({ session, epoch, expiresAt }: In<"renew">): boolean {
+    const row = this.sessions.find(session);
+    if (!holds(row, epoch)) return false;
+    this.#sql.renewLease.run(Math.ceil(expiresAt), row.key);
+    return true;
+  }
+
+  release({ session, epoch }: In<"release">): undefined {
+    const row = this.sessions.find(session);
+    if (!holds(row, epoch)) return;
+    this.#sql.deleteLease.run(row.key);
+    row.leased = 0;
+  }
+
+  writePartial({ session, epoch, attempt, chunk }: In<"writePartial">): undefined {
+    const row = this.sessions.find(session);
+    if (!holds(row, epoch)) return;
+    const partial = this.#partial(row);
+    if (partial.n > 0 && (partial.attempt !== attempt || partial.epoch !== epoch)) this.#dropPartial(row);
+    const n = this.#partial(row).n + 1;
+    this.#sql.insertPartial.run(row.key, n, epoch, attempt, chunk);
+    row.partial = { attempt, epoch, n };
+  }
+
+  #partial(row: SessionRow): { attempt: string; epoch: number; n: number } {
+    if (row.partial) return row.partial;
+    const last = this.#sql.lastPartial.get(row.key);
+    row.partial = last
+      ? { attempt: String(last["attempt"]), epoch: Number(last["epoch"]), n: Number(last["n"]) }
+      : { attempt: "", epoch: 0, n: 0 };
+    return row.partial;
+  }
+
+  #dropPartial(row: SessionRow): void {
+    this.#sql.deletePartial.run(row.key);
+    row.partial = { attempt: "", epoch: 0, n: 0 };
+  }
+
+  saveSnapshot({ session, snapshot }: In<"saveSnapshot">): undefined {
+    const { key } = this.sessions.find(session);
+    const { reducer, version, seq, checksum, bytes } = snapshot;
+    this.#sql.upsertSnapshot.run(key, reducer, version, seq, checksum, bytes);
+  }
+}
+
+/** Epoch 0 is nobody's: it is the creation's, and stands for no lease. */
+function holds(row: SessionRow, epoch: number): boolean {
+  return row.leased !== 0 && row.leased === epoch;
+}
+
+function openTurn(head: Head): number {
+  return head.openTurn === undefined ? 0 : 1;
+}

@@ -1,0 +1,167 @@
+/**
+ * The store contract, whole. Stores keep bytes, order, fences and leases; they never look into a payload.
+ *
+ * Owns: durability, atomicity, fencing. Does not own: what records mean, when to drive, what a post is for.
+ * Invariants:
+ * 1. `append` is one atomic batch, durable when it resolves (L3), refused when the epoch is stale (FENCED, L8) or
+ *    `expectedSeq` is not the head (CONFLICT). A refused batch leaves no trace.
+ * 2. A lease's epoch only grows. Whoever holds the newest epoch may append, nobody else.
+ * 3. `post` is durable and idempotent by the client's id and needs no lease.
+ * 4. Reading, listing and watching write nothing.
+ * 5. A store that does not do something says NOT_SUPPORTED; the shape stays.
+ */
+import type { LogRecord } from "../log/envelope.ts";
+import type { Json } from "../log/event.ts";
+
+/** A rebuildable projection of a session for lists; written in the batch that changes it. */
+export interface Head {
+  title?: string;
+  /** The open turn, if there is one. Whether it is *running* or *interrupted* is derived with the lease. */
+  openTurn?: string;
+  /** The outcome of the last ended turn. */
+  outcome?: string;
+  cwd?: string;
+}
+
+export interface SessionSummary {
+  session: string;
+  /** seq of the last record. */
+  seq: number;
+  /** The newest epoch given out. */
+  epoch: number;
+  createdAt: number;
+  updatedAt: number;
+  head: Head;
+  parent?: ForkPoint;
+  /** The lease, if one is live by the store's clock and its holder is not known to be dead. */
+  lease?: LeaseInfo;
+}
+
+export interface ForkPoint {
+  session: string;
+  seq: number;
+}
+
+export interface CreateSession {
+  session: string;
+  /** The first batch, epoch 0, its seq from `(parent?.seq ?? 0) + 1`. */
+  records: LogRecord[];
+  head: Head;
+  /** Copy on write: the child reads the parent's records up to and including `seq`, then its own. */
+  parent?: ForkPoint;
+}
+
+export interface AppendBatch {
+  session: string;
+  epoch: number;
+  /** The seq of the last record the writer has seen. */
+  expectedSeq: number;
+  records: LogRecord[];
+  head?: Head;
+  /** Ids of posts that this batch moves into the log: they leave the mailbox in the same transaction. */
+  consume?: string[];
+  /** The attempt whose partial journal ends with this batch. */
+  dropPartial?: string;
+}
+
+export interface Post {
+  id: string;
+  kind: "input" | "steer" | "edit" | "withdrawal" | "answer" | "abort";
+  body: Json;
+}
+
+/** A post in the mailbox: ordered by arrival. */
+export interface MailboxEntry extends Post {
+  order: number;
+  postedAt: number;
+}
+
+/** Who holds a lease: enough to tell a dead holder from a live one, and a reused pid from its first owner. */
+export interface Holder {
+  /** Unique per acquisition attempt of a process. */
+  id: string;
+  host: string;
+  /** Changes with every boot of the host. */
+  boot: string;
+  pid: number;
+  /** The process's start, in whatever unit the host gives; only compared for equality. */
+  start: string;
+}
+
+export interface LeaseInfo {
+  epoch: number;
+  holder: Holder;
+  /** By the store's clock, UTC ms. */
+  expiresAt: number;
+}
+
+export type LeaseAnswer = { granted: true; epoch: number; seq: number } | { granted: false; held: LeaseInfo };
+
+export interface Snapshot {
+  reducer: string;
+  version: number;
+  seq: number;
+  checksum: string;
+  bytes: Uint8Array;
+}
+
+export interface Partial {
+  attempt: string;
+  epoch: number;
+  /** The chunks of this attempt in order, as they were written. */
+  chunks: string[];
+}
+
+export interface Store {
+  /** Fails with SESSION_EXISTS, or SESSION_NOT_FOUND for a parent that is not there or shorter than the cut. */
+  create(session: CreateSession): Promise<void>;
+  append(batch: AppendBatch): Promise<void>;
+  /** Records with seq greater than `after` (default 0), ascending, at most `limit` (default {@link limit.pageRecords}). */
+  read(session: string, options?: { after?: number; limit?: number }): Promise<LogRecord[]>;
+  /** The last records with seq below `before` (default: all), ascending, at most `limit`. */
+  readTail(session: string, options?: { before?: number; limit?: number }): Promise<LogRecord[]>;
+  /** Undefined where there is no such session. */
+  get(session: string): Promise<SessionSummary | undefined>;
+  /** Most recently updated first. `cursor` is the last entry of the page before. */
+  list(options?: { limit?: number; cursor?: { updatedAt: number; session: string } }): Promise<SessionSummary[]>;
+  /** Hides at once; erases what no living child reads. */
+  delete(session: string): Promise<void>;
+
+  /** A name moves to a session, or goes (`null`). With `expected`, only from that session. */
+  setName(name: string, session: string | null, expected?: string | null): Promise<boolean>;
+  resolveName(name: string): Promise<string | undefined>;
+
+  /** `duplicate` when a post of that id was accepted before, consumed or not. */
+  post(session: string, post: Post): Promise<"accepted" | "duplicate">;
+  /** What is in the mailbox, in order of arrival. */
+  mailbox(session: string): Promise<MailboxEntry[]>;
+  /**
+   * Calls `notify` after records or posts of the session arrived, from this or another process. A hint: it may come
+   * late, twice, or for nothing. Returns the end of the watch.
+   */
+  watch(session: string, notify: () => void): () => void;
+
+  /** Grants when no live lease is there, or its holder is known to be dead. Each grant has a greater epoch. */
+  acquireLease(session: string, holder: Holder, ttlMs: number): Promise<LeaseAnswer>;
+  /** False when the epoch is no longer the newest. */
+  renewLease(session: string, epoch: number, ttlMs: number): Promise<boolean>;
+  /** Gives the lease back, if it is still ours. */
+  releaseLease(session: string, epoch: number): Promise<void>;
+
+  /** Survives the process, not the power: never flushed. A stale epoch is passed over in silence. */
+  writePartial(session: string, epoch: number, attempt: string, chunk: string): Promise<void>;
+  readPartial(session: string): Promise<Partial | undefined>;
+
+  saveSnapshot(session: string, snapshot: Snapshot): Promise<void>;
+  loadSnapshot(session: string, reducer: string): Promise<Snapshot | undefined>;
+
+  /** Content-addressed: returns the sha256 (hex) of the bytes. */
+  putBlob(bytes: Uint8Array): Promise<string>;
+  getBlob(hash: string): Promise<Uint8Array | undefined>;
+
+  /** Sessions with an open turn or a waiting post and no live lease, leased to this holder. For workers. */
+  claimWork(holder: Holder, options: { limit: number; ttlMs: number }): Promise<{ session: string; epoch: number }[]>;
+
+  /** Waits for what was accepted, then lets go of files and threads. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,13 @@
+/** `@pawl/core/testing`: fakes, a scripted model, and the contract that every store passes. */
+export { FakeEffects, fakeHolder } from "./testing/fake.ts";
+export {
+  call,
+  finish,
+  type ScriptEntry,
+  type ScriptedModel,
+  type ScriptStep,
+  say,
+  scriptedModel,
+  think,
+} from "./testing/model.ts";
+export { storeContract } from "./testing/store-contract.ts";

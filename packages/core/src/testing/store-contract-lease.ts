@@ -1,0 +1,191 @@
+/** Contract cases: leases and epochs, the partial journal, claiming work. */
+import assert from "node:assert/strict";
+import { createSession, refused, type StoreCase, TestDriver } from "./store-world.ts";
+
+const leasing: StoreCase[] = [
+  {
+    title: "one holder at a time; who is refused learns who holds it and until when",
+    async run({ store, world }) {
+      await createSession(store, "s", "2");
+      const holder = world.holder();
+      const expiresAt = world.clock.now() + 100;
+      assert.deepEqual(await store.acquireLease("s", holder, 100), { granted: true, epoch: 1, seq: 2 });
+      const held = { epoch: 1, holder, expiresAt };
+      assert.deepEqual(await store.acquireLease("s", world.holder(), 100), { granted: false, held });
+      const summary = await store.get("s");
+      assert.deepEqual(summary?.lease, held);
+      assert.equal(summary?.epoch, 1);
+      assert.deepEqual((await store.list())[0], summary);
+    },
+  },
+  {
+    title: "of many who ask at once exactly one is granted",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      const answers = await Promise.all(Array.from({ length: 8 }, () => store.acquireLease("s", world.holder(), 100)));
+      assert.equal(answers.filter((answer) => answer.granted).length, 1);
+    },
+  },
+  {
+    title: "a lease ends by the store's clock, exactly at its moment, and the next epoch is greater",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      await TestDriver.take(store, "s", world.holder(), 100);
+      world.advance(99);
+      assert.equal((await store.acquireLease("s", world.holder(), 100)).granted, false);
+      assert.ok((await store.get("s"))?.lease);
+      world.advance(1);
+      assert.equal((await store.get("s"))?.lease, undefined);
+      assert.equal((await TestDriver.take(store, "s", world.holder(), 100)).epoch, 2);
+    },
+  },
+  {
+    title: "renewing moves the end; an expired lease that nobody took is still ours",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      const driver = await TestDriver.take(store, "s", world.holder(), 100);
+      world.advance(60);
+      assert.equal(await store.renewLease("s", driver.epoch, 100), true);
+      world.advance(60);
+      assert.equal((await store.acquireLease("s", world.holder(), 100)).granted, false);
+      world.advance(500);
+      await driver.append("late, but nobody else drives");
+      assert.equal(await store.renewLease("s", driver.epoch, 100), true);
+      assert.equal((await store.acquireLease("s", world.holder(), 100)).granted, false);
+    },
+  },
+  {
+    title: "who was taken over cannot renew, release, append or write the partial journal",
+    async run(scene) {
+      const { store, world } = scene;
+      await createSession(store, "s");
+      const old = await TestDriver.take(store, "s", world.holder(), 100);
+      world.advance(100);
+      const next = await TestDriver.take(store, "s", world.holder(), 100);
+      assert.equal(await store.renewLease("s", old.epoch, 1_000), false);
+      await store.releaseLease("s", old.epoch);
+      assert.equal((await store.get("s"))?.lease?.epoch, next.epoch);
+      await store.writePartial("s", old.epoch, "attempt", "stale");
+      assert.equal(await store.readPartial("s"), undefined);
+      await refused(scene, "s", "FENCED", () => old.append("stale"), old.epoch, next.epoch);
+      await next.append("mine");
+    },
+  },
+  {
+    title: "a released lease is free at once, cannot be renewed, and its epoch is not given out again",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      const first = await TestDriver.take(store, "s", world.holder());
+      await store.releaseLease("s", first.epoch);
+      await store.releaseLease("s", first.epoch);
+      assert.equal((await store.get("s"))?.lease, undefined);
+      assert.equal(await store.renewLease("s", first.epoch, 100), false);
+      assert.equal((await TestDriver.take(store, "s", world.holder())).epoch, first.epoch + 1);
+    },
+  },
+  {
+    title: "the lease of a dead holder is granted at once and shown by nobody; of an unknown one it counts",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      const here = world.holder();
+      const first = await TestDriver.take(store, "s", here, 1_000_000);
+      world.kill(here);
+      assert.equal((await store.get("s"))?.lease, undefined);
+      assert.equal((await store.list())[0]?.lease, undefined);
+      const there = world.holder("elsewhere");
+      const second = await TestDriver.take(store, "s", there, 1_000_000);
+      assert.equal(second.epoch, first.epoch + 1);
+      await assert.rejects(first.append("from the dead"), { code: "FENCED" });
+      world.kill(there);
+      assert.equal((await store.acquireLease("s", world.holder(), 100)).granted, false);
+    },
+  },
+  {
+    title: "of many who ask for a dead holder's lease at once exactly one is granted",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      const holder = world.holder();
+      await TestDriver.take(store, "s", holder, 1_000_000);
+      world.kill(holder);
+      const answers = await Promise.all(Array.from({ length: 8 }, () => store.acquireLease("s", world.holder(), 100)));
+      assert.equal(answers.filter((answer) => answer.granted).length, 1);
+    },
+  },
+  {
+    title: "a lease without length, or of a session that is not there, is refused",
+    async run(scene) {
+      const { store, world } = scene;
+      await createSession(store, "s");
+      for (const ttl of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+        await refused(scene, "s", "INVALID_INPUT", () => store.acquireLease("s", world.holder(), ttl));
+      }
+      await refused(scene, "n", "SESSION_NOT_FOUND", () => store.acquireLease("n", world.holder(), 1), "n");
+    },
+  },
+];
+
+const partials: StoreCase[] = [
+  {
+    title: "the partial journal keeps an attempt's chunks in order, through a take-over",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      assert.equal(await store.readPartial("s"), undefined);
+      const driver = await TestDriver.take(store, "s", world.holder(), 100);
+      const chunks = ["one ", "", "zwei ✓", "x".repeat(10_000)];
+      await Promise.all(chunks.map((chunk) => store.writePartial("s", driver.epoch, "attempt-1", chunk)));
+      world.advance(100);
+      const next = await TestDriver.take(store, "s", world.holder(), 100);
+      assert.deepEqual(await store.readPartial("s"), { attempt: "attempt-1", epoch: driver.epoch, chunks });
+      await store.writePartial("s", next.epoch, "attempt-2", "new");
+      assert.deepEqual(await store.readPartial("s"), { attempt: "attempt-2", epoch: next.epoch, chunks: ["new"] });
+    },
+  },
+  {
+    title: "the batch that ends the attempt drops its journal; a refused one and another attempt's do not",
+    async run(scene) {
+      const { store, world } = scene;
+      await createSession(store, "s");
+      const driver = await TestDriver.take(store, "s", world.holder());
+      await store.writePartial("s", driver.epoch, "a", "x");
+      await store.append({ ...driver.batch("1"), dropPartial: "b" });
+      driver.seq += 1;
+      assert.deepEqual((await store.readPartial("s"))?.chunks, ["x"]);
+      const wrong = { ...driver.batch("2"), expectedSeq: 0, records: [], dropPartial: "a" };
+      await refused(scene, "s", "CONFLICT", () => store.append(wrong));
+      await store.append({ ...driver.batch("2"), dropPartial: "a" });
+      assert.equal(await store.readPartial("s"), undefined);
+    },
+  },
+];
+
+const claiming: StoreCase[] = [
+  {
+    title: "work is an open turn or a waiting post without a live lease; each is claimed once, up to the limit",
+    async run({ store, world }) {
+      for (const id of ["idle", "open", "posted", "driven", "orphaned"]) await createSession(store, id);
+      const dead = world.holder();
+      for (const [id, holder] of [
+        ["open", world.holder()],
+        ["orphaned", dead],
+        ["driven", world.holder()],
+      ] as const) {
+        const driver = await TestDriver.take(store, id, holder, 1_000_000);
+        await store.append({ ...driver.batch("turn"), head: { openTurn: "turn-1" } });
+        if (id === "open") await store.releaseLease(id, driver.epoch);
+      }
+      world.kill(dead);
+      await store.post("posted", { id: "p", kind: "input", body: null });
+      const worker = world.holder();
+      const two = await store.claimWork(worker, { limit: 2, ttlMs: 100 });
+      assert.equal(two.length, 2);
+      const rest = await store.claimWork(worker, { limit: 9, ttlMs: 100 });
+      assert.deepEqual([...two, ...rest].map((claim) => claim.session).sort(), ["open", "orphaned", "posted"]);
+      for (const { session, epoch } of [...two, ...rest]) {
+        assert.deepEqual((await store.get(session))?.lease?.epoch, epoch);
+      }
+      assert.deepEqual(await store.claimWork(worker, { limit: 9, ttlMs: 100 }), []);
+    },
+  },
+];
+
+export const leaseCases: StoreCase[] = [...leasing, ...partials, ...claiming];

@@ -1,0 +1,158 @@
+/**
+ * Tools as the runtime uses them, and calls as they are checked before anything runs.
+ *
+ * A call that cannot run (unknown tool, unparsable or invalid input) becomes an error result that helps the model to
+ * do better; it never throws and is never executed.
+ */
+import type { JSONSchema7 } from "@ai-sdk/provider";
+import { asSchema, type FlexibleSchema, jsonSchema, type Schema } from "@ai-sdk/provider-utils";
+import type { Effects } from "../effects.ts";
+import { PawlError } from "../error.ts";
+import { limit } from "../limit.ts";
+import type { CallPart, Effect, Json, ToolOutput } from "../log/event.ts";
+import { seen } from "../log/shape.ts";
+import type { ToolHeader } from "../log/value.ts";
+import { codedOutput } from "./settle.ts";
+import { everything, type Lock, type Tool, type ToolSet } from "./tool.ts";
+
+export interface PreparedTool {
+  name: string;
+  header: ToolHeader;
+  effect: Effect;
+  timeoutMs: number;
+  outputChars: number;
+  tool: Tool;
+  schema: Schema;
+}
+
+export type PreparedTools = ReadonlyMap<string, PreparedTool>;
+
+/** Resolves schemas and defaults. Throws INVALID_INPUT for a tool that has no body or no usable schema. */
+export async function prepareTools(tools: ToolSet): Promise<PreparedTools> {
+  const prepared = new Map<string, PreparedTool>();
+  for (const [name, given] of Object.entries(tools)) {
+    const tool = given as Tool;
+    if (typeof tool.execute !== "function") {
+      throw new PawlError(
+        "INVALID_INPUT",
+        `tool ${seen(name)} has no execute function; give it one, or leave the tool out`,
+      );
+    }
+    const schema = schemaOf(tool.inputSchema);
+    const inputSchema = (await schema.jsonSchema) as Json;
+    const description = typeof tool.description === "string" ? tool.description : undefined;
+    prepared.set(name, {
+      name,
+      header: { name, ...(description === undefined ? {} : { description }), inputSchema },
+      effect: tool.effect ?? "write",
+      timeoutMs: tool.timeoutMs ?? limit.toolTimeoutMs,
+      outputChars: tool.outputChars ?? limit.toolOutputChars,
+      tool,
+      schema,
+    });
+  }
+  return prepared;
+}
+
+function schemaOf(given: Tool["inputSchema"]): Schema {
+  const bare = typeof given === "object" && given !== null && !("~standard" in given) && !("jsonSchema" in given);
+  if (!bare) return asSchema(given as FlexibleSchema);
+  return jsonSchema(given as JSONSchema7);
+}
+
+export type CheckedCall =
+  | { ok: true; input: unknown; locks: Lock[]; prepared: PreparedTool }
+  | { ok: false; output: ToolOutput };
+
+/** Whether a call may run: tool known, input whole, JSON, valid. */
+export async function checkCall(
+  part: CallPart,
+  tools: PreparedTools,
+  validate: Effects["validate"],
+): Promise<CheckedCall> {
+  if (part.cut) return refused(codedOutput("TOOL_INPUT_CUT"));
+  const prepared = tools.get(part.tool);
+  if (!prepared) return refused(codedOutput("TOOL_UNKNOWN", unknownTool(part.tool, [...tools.keys()])));
+  const parsed = parseInput(part.input);
+  if (!parsed.ok)
+    return refused(
+      codedOutput("TOOL_INPUT_INVALID", `the input is not JSON: ${seen(part.input)}. Send one JSON object.`),
+    );
+  const checked = await checkInput(prepared, parsed.value, validate);
+  if (!checked.ok)
+    return refused(codedOutput("TOOL_INPUT_INVALID", `${checked.issues.slice(0, 8).join("; ")}. Not run.`));
+  try {
+    const locks = (await prepared.tool.locks?.(checked.value)) ?? [everything];
+    return { ok: true, input: checked.value, locks, prepared };
+  } catch (error) {
+    return refused(codedOutput("TOOL_INPUT_INVALID", error instanceof Error ? error.message : String(error)));
+  }
+}
+
+function refused(output: ToolOutput): CheckedCall {
+  return { ok: false, output };
+}
+
+/** Blank, absent and null arguments mean no arguments; the schema says whether that is enough. */
+export function parseInput(text: string): { ok: true; value: unknown } | { ok: false } {
+  if (text.trim() === "") return { ok: true, value: {} };
+  try {
+    return { ok: true, value: JSON.parse(text) ?? {} };
+  } catch {
+    return { ok: false };
+  }
+}
+
+async function checkInput(
+  { schema }: PreparedTool,
+  value: unknown,
+  validate: Effects["validate"],
+): Promise<{ ok: true; value: unknown } | { ok: false; issues: string[] }> {
+  if (schema.validate) {
+    const result = await schema.validate(value);
+    return result.success ? { ok: true, value: result.value } : { ok: false, issues: issuesOf(result.error) };
+  }
+  return validate ? validate(await schema.jsonSchema, value) : { ok: true, value };
+}
+
+/** Schema libraries nest their issues in causes; each has a message and perhaps a path. */
+function issuesOf(error: Error): string[] {
+  const holder = [error, error.cause].find(
+    (one) => Array.isArray((one as { issues?: unknown } | undefined)?.issues) || Array.isArray(one),
+  );
+  const issues = Array.isArray(holder) ? holder : (holder as { issues?: unknown[] } | undefined)?.issues;
+  if (!issues) return [error.message];
+  return (issues as { message?: unknown; path?: unknown }[]).map((issue) => {
+    const path = Array.isArray(issue.path) ? issue.path.map(String).join(".") : "";
+    return `${path === "" ? "input" : path}: ${String(issue.message)}`;
+  });
+}
+
+/** Names that are close: a bare "unknown tool" makes models repeat the same call. */
+function unknownTool(name: string, known: readonly string[]): string {
+  const wanted = simplified(name);
+  const close = known.filter((one) => {
+    const other = simplified(one);
+    return other === wanted || other.endsWith(wanted) || wanted.endsWith(other) || distance(other, wanted) <= 2;
+  });
+  const hint = close.length > 0 && wanted !== "" ? ` Did you mean ${close.slice(0, 3).join(" or ")}?` : "";
+  return `there is no tool ${seen(name)}.${hint} Tools: ${known.slice(0, 40).join(", ") || "none"}.`;
+}
+
+function simplified(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, "");
+}
+
+/** Levenshtein distance over short names. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + same));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

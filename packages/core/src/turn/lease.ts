@@ -1,0 +1,78 @@
+/**
+ * The right to drive, kept alive.
+ *
+ * Owns: acquiring, renewing, giving back, and knowing by our own monotonic clock whether it still holds: a process that
+ * slept finds its lease expired before it asks anyone. The store fences whatever comes too late all the same (L8).
+ */
+import type { Effects } from "../effects.ts";
+import { PawlError } from "../error.ts";
+import { limit } from "../limit.ts";
+import type { Holder, LeaseInfo, Store } from "../store/store.ts";
+
+export class DriverLease {
+  readonly epoch: number;
+  readonly #store: Store;
+  readonly #session: string;
+  readonly #effects: Effects;
+  readonly #lost = new AbortController();
+  #validUntil: number;
+  #cancel: (() => void) | undefined;
+
+  private constructor(store: Store, session: string, effects: Effects, epoch: number, askedAt: number) {
+    this.#store = store;
+    this.#session = session;
+    this.#effects = effects;
+    this.epoch = epoch;
+    this.#validUntil = askedAt + limit.leaseMs;
+    this.#schedule();
+  }
+
+  /** Fails with SESSION_BUSY, naming the holder, while another live driver has it. */
+  static async acquire(store: Store, session: string, holder: Holder, effects: Effects): Promise<DriverLease> {
+    const askedAt = effects.clock.monotonic();
+    const answer = await store.acquireLease(session, holder, limit.leaseMs);
+    if (!answer.granted) throw busy(session, answer.held);
+    return new DriverLease(store, session, effects, answer.epoch, askedAt);
+  }
+
+  /** Aborts when the lease could not be renewed in time. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  assertValid(): void {
+    if (this.#lost.signal.aborted || this.#effects.clock.monotonic() >= this.#validUntil) {
+      throw new PawlError(
+        "FENCED",
+        `session ${this.#session}: our lease (epoch ${this.epoch}) is no longer valid; another process may drive it`,
+      );
+    }
+  }
+
+  async release(): Promise<void> {
+    this.#cancel?.();
+    await this.#store.releaseLease(this.#session, this.epoch);
+  }
+
+  #schedule(): void {
+    this.#cancel = this.#effects.timers.after(limit.leaseMs / 3, () => void this.#renew());
+  }
+
+  async #renew(): Promise<void> {
+    const askedAt = this.#effects.clock.monotonic();
+    // A store that does not answer is no proof of a loss: the clock decides when the lease has run out.
+    const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch(() => undefined);
+    if (renewed === true) this.#validUntil = askedAt + limit.leaseMs;
+    const expired = this.#effects.clock.monotonic() >= this.#validUntil;
+    if (renewed === false || expired)
+      this.#lost.abort(new PawlError("FENCED", `session ${this.#session}: the lease was lost`));
+    else this.#schedule();
+  }
+}
+
+function busy(session: string, { holder }: LeaseInfo): PawlError {
+  return new PawlError(
+    "SESSION_BUSY",
+    `session ${session} is being driven by process ${holder.pid} on ${holder.host}; wait until it ends, or fork the session`,
+  );
+}

@@ -1,0 +1,171 @@
+/**
+ * A session as a program holds it: post, run, resume, read, follow.
+ *
+ * Owns: opening, and who drives. Reading and following write nothing and need no lease; running takes it. Invariants:
+ * 1. A new input first settles a turn that a dead driver left open (DESIGN: opening, *settle*).
+ * 2. Nothing runs by itself: an interrupted turn goes on only when `resume` says so.
+ */
+import type { Effects } from "../effects.ts";
+import { PawlError } from "../error.ts";
+import { decodeAll, encode } from "../log/codec.ts";
+import type { LogEntry } from "../log/envelope.ts";
+import type { Json, Part, SessionCreated } from "../log/event.ts";
+import { isId, seen } from "../log/shape.ts";
+import { follow } from "../store/follow.ts";
+import type { ForkPoint, Holder, SessionSummary, Store } from "../store/store.ts";
+import { Feed } from "../view/feed.ts";
+import type { LiveItem } from "../view/live.ts";
+import { type Agent, prepareAgent } from "./agent.ts";
+import { contentOf } from "./inbox.ts";
+import { pages } from "./ledger.ts";
+import { type DriveMode, startDrive } from "./open.ts";
+import type { TurnResult } from "./report.ts";
+
+/** What sessions live in: a store, the outside world, and who we are. */
+export interface Runtime {
+  store: Store;
+  effects: Effects;
+  holder: Holder;
+}
+
+export type SessionFacts = Omit<SessionCreated, "type" | "parent">;
+
+/** Creates a session. `id` defaults to a new one. Fails with SESSION_EXISTS, or INVALID_INPUT for an id that is none. */
+export async function createSession(runtime: Runtime, id?: string, facts: SessionFacts = {}): Promise<Session> {
+  return write(runtime, id, facts, undefined);
+}
+
+/**
+ * Creates a session that begins with everything of another up to `from.seq`. The parent is never written. What is open
+ * at the cut is closed when the child is first driven.
+ */
+export async function forkSession(
+  runtime: Runtime,
+  from: ForkPoint,
+  id?: string,
+  facts: SessionFacts = {},
+): Promise<Session> {
+  return write(runtime, id, facts, from);
+}
+
+/** Opens a session that exists. Fails with SESSION_NOT_FOUND. Writes nothing. */
+export async function openSession(runtime: Runtime, id: string): Promise<Session> {
+  checkId(id);
+  if (!(await runtime.store.get(id))) {
+    throw new PawlError("SESSION_NOT_FOUND", `there is no session ${seen(id)}; \`pawl sessions\` lists them`);
+  }
+  return new Session(runtime, id);
+}
+
+async function write(
+  runtime: Runtime,
+  id: string | undefined,
+  facts: SessionFacts,
+  parent: ForkPoint | undefined,
+): Promise<Session> {
+  const { store, effects } = runtime;
+  const session = id ?? effects.id("s");
+  checkId(session);
+  const records = encode([{ type: "session.created", ...facts, ...(parent ? { parent } : {}) }], {
+    session,
+    epoch: 0,
+    expectedSeq: parent?.seq ?? 0,
+    time: effects.clock.now(),
+  });
+  const head = {
+    ...(facts.title === undefined ? {} : { title: facts.title }),
+    ...(facts.cwd === undefined ? {} : { cwd: facts.cwd }),
+  };
+  await store.create({ session, records, head, ...(parent ? { parent } : {}) });
+  return new Session(runtime, session);
+}
+
+function checkId(id: string): void {
+  if (!isId(id)) {
+    throw new PawlError("INVALID_INPUT", `${seen(id)} cannot be a session id; use 1 to 64 characters A-Z a-z 0-9 _ -`);
+  }
+}
+
+export class Session {
+  readonly id: string;
+  readonly #runtime: Runtime;
+
+  constructor(runtime: Runtime, id: string) {
+    this.#runtime = runtime;
+    this.id = id;
+  }
+
+  summary(): Promise<SessionSummary | undefined> {
+    return this.#runtime.store.get(this.id);
+  }
+
+  /** Hands over an input or a steer, durably, from any process and without the lease. `id` makes it idempotent. */
+  async post(
+    kind: "input" | "steer",
+    input: string | readonly Part[],
+    id = this.#runtime.effects.id("in"),
+  ): Promise<string> {
+    await this.#runtime.store.post(this.id, { id, kind, body: { content: contentOf(input) as unknown as Json } });
+    return id;
+  }
+
+  /** Ends the turn `turn` if it is open when the driver hears of it, and nothing else. */
+  async abort(turn: string): Promise<void> {
+    await this.#runtime.store.post(this.id, { id: this.#runtime.effects.id("ab"), kind: "abort", body: { turn } });
+  }
+
+  /** Posts an input and drives until the session is idle. Iterate the turn to watch it. */
+  run(agent: Agent, input: string | readonly Part[], options: { signal?: AbortSignal } = {}): Turn {
+    return this.#drive(agent, { kind: "settle", input: contentOf(input) }, options.signal);
+  }
+
+  /** Takes over an interrupted turn and goes on inside it. Fails with INVALID_INPUT where none is open. */
+  resume(agent: Agent, options: { signal?: AbortSignal } = {}): Turn {
+    return this.#drive(agent, { kind: "take-over" }, options.signal);
+  }
+
+  /** Everything recorded so far. */
+  async entries(): Promise<LogEntry[]> {
+    const all: LogEntry[] = [];
+    for await (const page of pages(this.#runtime.store, this.id)) all.push(...page.entries);
+    return all;
+  }
+
+  /** Facts from `after` on, first what is there, then live, whoever drives. Ends with the signal. */
+  async *follow(options: { after?: number; signal: AbortSignal }): AsyncIterable<LogEntry> {
+    let after = options.after ?? 0;
+    for await (const records of follow(this.#runtime.store, this.id, { after, signal: options.signal })) {
+      yield* decodeAll(records, after);
+      after = records.at(-1)?.seq ?? after;
+    }
+  }
+
+  #drive(agent: Agent, mode: DriveMode, signal: AbortSignal = new AbortController().signal): Turn {
+    const feed = new Feed();
+    const result = prepareAgent(agent).then((prepared) =>
+      startDrive(this.#runtime, this.id, prepared, mode, feed, signal),
+    );
+    return new Turn(
+      feed,
+      result.finally(() => feed.end()),
+    );
+  }
+}
+
+/** One turn under way. Iterating it gives what is recorded and what is said, live; awaiting `result` gives its end. */
+export class Turn implements AsyncIterable<LiveItem> {
+  /** Rejects only where no end could be recorded: the lease, the store. A failed turn is a result. */
+  readonly result: Promise<TurnResult>;
+  readonly #feed: Feed;
+
+  constructor(feed: Feed, result: Promise<TurnResult>) {
+    this.#feed = feed;
+    this.result = result;
+    // Whoever only iterates must not die of an unhandled rejection; whoever awaits `result` still hears of it.
+    result.catch(() => {});
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<LiveItem> {
+    return this.#feed.subscribe();
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Turn state: the fold that says what is open.
+ *
+ * Owns: inputs, open turn, step, attempt and calls, and what they have used up. Does not own: what to do next (decide).
+ * Invariants:
+ * 1. Everything here follows from the log; a crash at any seq gives the state of that prefix (L10).
+ * 2. Budgets count recorded attempts, so that they survive crashes (L6).
+ */
+import { assert } from "../error.ts";
+import type { LogEntry } from "../log/envelope.ts";
+import type { EventOf, LogEvent } from "../log/event.ts";
+import type { Fold } from "../log/fold.ts";
+import type { Decision, Outcome, RequestHeader } from "../log/value.ts";
+import { type Pending, pendingOf, track } from "../tool/pending.ts";
+
+export interface TurnState {
+  seq: number;
+  epoch: number;
+  created: EventOf<"session.created"> | undefined;
+  /** The header in force: the last one recorded. */
+  header: RequestHeader | undefined;
+  turn: OpenTurn | undefined;
+  last: { turn: string; outcome: Outcome } | undefined;
+}
+
+export interface OpenTurn {
+  id: string;
+  /** Steps begun, the open one included. */
+  steps: number;
+  /** Attempts begun over all steps: the turn's budget. */
+  attempts: number;
+  step: OpenStep | undefined;
+  /** The committed message of the last ended step, and whether it asked for tools. */
+  lastMessage: EventOf<"message.committed"> | undefined;
+}
+
+export interface OpenStep {
+  id: string;
+  attempts: number;
+  seals: number;
+  compactions: number;
+  stripped: boolean;
+  /** Begun and not ended. */
+  attempt: EventOf<"attempt.started"> | undefined;
+  /** How the last attempt ended. */
+  ended: EventOf<"attempt.ended"> | undefined;
+  message: EventOf<"message.committed"> | undefined;
+  calls: Pending;
+}
+
+export const turnFold: Fold<TurnState> = {
+  init: () => ({ seq: 0, epoch: 0, created: undefined, header: undefined, turn: undefined, last: undefined }),
+  step(state, entry) {
+    state.seq = entry.seq;
+    state.epoch = entry.epoch;
+    apply(state, entry.event, entry);
+    return state;
+  },
+};
+
+function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
+  switch (event.type) {
+    case "session.created":
+      state.created = event;
+      return;
+    case "turn.started":
+      assert(!state.turn, `turn ${event.turn} starts while turn ${state.turn?.id} is open`);
+      state.turn = { id: event.turn, steps: 0, attempts: 0, step: undefined, lastMessage: undefined };
+      return;
+    case "turn.ended":
+      state.turn = undefined;
+      state.last = { turn: event.turn, outcome: event.outcome };
+      return;
+    case "step.started":
+      if (event.header) state.header = event.header;
+      if (state.turn) startStep(state.turn, event);
+      return;
+    case "step.ended":
+      if (state.turn) endStep(state.turn);
+      return;
+    default:
+      if (state.turn?.step) applyToStep(state.turn, state.turn.step, event, entry);
+  }
+}
+
+function startStep(turn: OpenTurn, event: EventOf<"step.started">): void {
+  turn.steps = event.number;
+  turn.step = {
+    id: event.step,
+    attempts: 0,
+    seals: 0,
+    compactions: 0,
+    stripped: false,
+    attempt: undefined,
+    ended: undefined,
+    message: undefined,
+    calls: new Map(),
+  };
+}
+
+function endStep(turn: OpenTurn): void {
+  turn.lastMessage = turn.step?.message;
+  turn.step = undefined;
+}
+
+function applyToStep(turn: OpenTurn, step: OpenStep, event: LogEvent, entry: LogEntry): void {
+  switch (event.type) {
+    case "attempt.started":
+      step.attempt = event;
+      step.attempts += 1;
+      turn.attempts += 1;
+      return;
+    case "attempt.ended":
+      step.attempt = undefined;
+      step.ended = event;
+      if (event.end === "sealed") step.seals += 1;
+      if (event.decision?.action === "compact") step.compactions += 1;
+      if (event.decision?.action === "strip") step.stripped = true;
+      return;
+    case "message.committed":
+      step.message = event;
+      step.calls = pendingOf(event.parts);
+      return;
+    default:
+      track(step.calls, entry);
+  }
+}
+
+/** The wait a decision asked for, as far as it is still ahead: a resumed wait is never longer than the first. */
+export function remainingWait(decision: Decision, now: number): number {
+  return Math.min(Math.max(decision.at + decision.delayMs - now, 0), decision.delayMs);
+}

@@ -1,0 +1,157 @@
+/**
+ * What a person reads: a reducer over live items.
+ *
+ * Fed with entries alone (from the log) it gives the same as fed live, once the turn has ended. A message is one
+ * attempt (L2): its parts are withdrawn when the attempt is discarded, labelled when it is sealed or broken.
+ */
+import type { LogEntry } from "../log/envelope.ts";
+import type { AttemptEnd, LogEvent, MessagePart, Part, ToolOutput } from "../log/event.ts";
+import type { Decision, Failure, Outcome } from "../log/value.ts";
+import type { LiveItem } from "./live.ts";
+
+export type TranscriptItem =
+  | { type: "input"; id: string; kind: "prompt" | "steer"; content: Part[] }
+  | TranscriptMessage
+  | { type: "end"; turn: string; outcome: Outcome; failure?: Failure };
+
+export interface TranscriptMessage {
+  type: "message";
+  /** Its one attempt. */
+  attempt: string;
+  state: "streaming" | AttemptEnd;
+  parts: TranscriptPart[];
+  failure?: Failure;
+  decision?: Decision;
+}
+
+export type TranscriptPart =
+  | { type: "text" | "reasoning"; id: string; text: string }
+  | {
+      type: "call";
+      id: string;
+      tool: string;
+      input: string;
+      state: "asked" | "entered" | "settled";
+      output?: ToolOutput;
+    }
+  | { type: "other"; id: string; part: MessagePart };
+
+export interface Transcript {
+  items: TranscriptItem[];
+}
+
+export function emptyTranscript(): Transcript {
+  return { items: [] };
+}
+
+/** Applies one item. Changes and returns `transcript`. */
+export function readItem(transcript: Transcript, item: LiveItem): Transcript {
+  switch (item.type) {
+    case "entry":
+      return readEntry(transcript, item.entry);
+    case "part.started": {
+      const message = messageOf(transcript, item.attempt);
+      if (message && !partOf(message, item.part)) message.parts.push(newPart(item.part, item.kind, item.tool));
+      return transcript;
+    }
+    case "part.delta": {
+      const part = partOf(messageOf(transcript, item.attempt), item.part);
+      if (part?.type === "call") part.input += item.text;
+      else if (part && part.type !== "other") part.text += item.text;
+      return transcript;
+    }
+    case "part.ended":
+    case "tool.progress":
+    case "warning":
+      return transcript;
+  }
+}
+
+/** The transcript of a log. */
+export function transcriptOf(entries: Iterable<LogEntry>): Transcript {
+  const transcript = emptyTranscript();
+  for (const entry of entries) readEntry(transcript, entry);
+  return transcript;
+}
+
+/** The committed text of one message: what a pipe prints. */
+export function textOf(parts: readonly (MessagePart | TranscriptPart)[]): string {
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+function readEntry(transcript: Transcript, entry: LogEntry): Transcript {
+  const event: LogEvent = entry.event;
+  switch (event.type) {
+    case "input.accepted":
+      transcript.items.push({ type: "input", id: event.input, kind: event.kind, content: event.content });
+      break;
+    case "attempt.started":
+      if (event.purpose === "step")
+        transcript.items.push({ type: "message", attempt: event.attempt, state: "streaming", parts: [] });
+      break;
+    case "attempt.ended": {
+      const message = messageOf(transcript, event.attempt);
+      if (!message) break;
+      message.state = event.end;
+      if (event.failure) message.failure = event.failure;
+      if (event.decision) message.decision = event.decision;
+      if (event.fragment) message.parts = event.fragment.map(shown);
+      // Retracted, not deleted: the fragment stays in the log for whoever audits it.
+      if (event.end === "discarded") message.parts = [];
+      break;
+    }
+    case "message.committed": {
+      const message = messageOf(transcript, event.attempt);
+      if (message) message.parts = event.parts.map(shown);
+      break;
+    }
+    case "tool.entered":
+    case "tool.settled": {
+      const call = callOf(transcript, event.call);
+      if (!call) break;
+      call.state = event.type === "tool.entered" ? "entered" : "settled";
+      if (event.type === "tool.settled") call.output = event.output;
+      break;
+    }
+    case "turn.ended":
+      transcript.items.push({
+        type: "end",
+        turn: event.turn,
+        outcome: event.outcome,
+        ...(event.failure ? { failure: event.failure } : {}),
+      });
+      break;
+    default:
+      break;
+  }
+  return transcript;
+}
+
+function messageOf(transcript: Transcript, attempt: string): TranscriptMessage | undefined {
+  return transcript.items.findLast(
+    (item): item is TranscriptMessage => item.type === "message" && item.attempt === attempt,
+  );
+}
+
+function callOf(transcript: Transcript, call: string): Extract<TranscriptPart, { type: "call" }> | undefined {
+  // A call's id begins with its attempt's, and most calls are of the last message.
+  const message = transcript.items.findLast((item) => item.type === "message" && call.startsWith(`${item.attempt}-`));
+  const part = message?.type === "message" ? partOf(message, call) : undefined;
+  return part?.type === "call" ? part : undefined;
+}
+
+function partOf(message: TranscriptMessage | undefined, id: string): TranscriptPart | undefined {
+  return message?.parts.findLast((part) => part.id === id);
+}
+
+function newPart(id: string, kind: MessagePart["type"], tool: string | undefined): TranscriptPart {
+  if (kind === "text" || kind === "reasoning") return { type: kind, id, text: "" };
+  return { type: "call", id, tool: tool ?? "", input: "", state: "asked" };
+}
+
+function shown(part: MessagePart): TranscriptPart {
+  if (part.type === "text" || part.type === "reasoning") return { type: part.type, id: part.id, text: part.text };
+  if (part.type === "tool-call")
+    return { type: "call", id: part.id, tool: part.tool, input: part.input, state: "asked" };
+  return { type: "other", id: part.id, part };
+}
