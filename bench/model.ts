@@ -1,0 +1,121 @@
+/**
+ * Models that cost next to nothing, the same for baseline and ours. They keep no request: a model that did would grow
+ * with the prompts and be measured in place of the runtime.
+ */
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+
+/** Parts handed over per pull: a read from a socket brings several, and it makes the baseline hard to be near to. */
+const partsPerPull = 16;
+
+/** Five or so characters, as tokens are. */
+const words = ["the ", "quick ", "brown ", "fox ", "jumps "] as const;
+
+export const promptText = "Go on.";
+
+/** Answers every request with one text of so many deltas. */
+export function deltaModel(deltas: number): LanguageModelV4 {
+  return modelOf(() => {
+    let at = -1;
+    return () => {
+      at += 1;
+      if (at === 0) return { type: "text-start", id: "1" };
+      if (at <= deltas) return { type: "text-delta", id: "1", delta: words[at % words.length] ?? "" };
+      if (at === deltas + 1) return { type: "text-end", id: "1" };
+      return at === deltas + 2 ? finish("stop") : undefined;
+    };
+  });
+}
+
+/** Characters of a {@link deltaModel}'s answer. */
+export function charsOf(deltas: number): number {
+  let chars = 0;
+  for (let at = 1; at <= deltas; at += 1) chars += words[at % words.length]?.length ?? 0;
+  return chars;
+}
+
+/**
+ * Answers so many requests with a sentence and one tool call, the next one with text only. About one kilobyte of own
+ * content a step: 200 characters said, 100 of arguments, 700 of result ({@link lookUp}).
+ */
+export function stepModel(steps: number, onRequest: (request: number) => void = () => {}): LanguageModelV4 {
+  let requests = 0;
+  return modelOf(() => {
+    const request = requests++;
+    onRequest(request);
+    const parts = request < steps ? stepParts(request) : lastParts();
+    return () => parts.shift();
+  });
+}
+
+export const said = "I look at the next part of the file to see how it handles this. ".repeat(4).slice(0, 200);
+
+export function argumentsOf(step: number): string {
+  return JSON.stringify({ path: `src/part-${step}.ts`, pattern: "x".repeat(60) }).padEnd(100, " ");
+}
+
+/** The tool's body: what it returns is about as long as a short piece of a file. */
+export function lookUp(input: { path: string }): string {
+  return `${input.path}: `.padEnd(700, "const value = compute(input); ");
+}
+
+function stepParts(step: number): LanguageModelV4StreamPart[] {
+  const call = `call_${step}`;
+  const input = argumentsOf(step);
+  return [
+    { type: "text-start", id: "1" },
+    ...slices(said, 25).map((delta) => ({ type: "text-delta" as const, id: "1", delta })),
+    { type: "text-end", id: "1" },
+    { type: "tool-input-start", id: call, toolName: "look" },
+    ...slices(input, 25).map((delta) => ({ type: "tool-input-delta" as const, id: call, delta })),
+    { type: "tool-input-end", id: call },
+    { type: "tool-call", toolCallId: call, toolName: "look", input },
+    finish("tool-calls"),
+  ];
+}
+
+function lastParts(): LanguageModelV4StreamPart[] {
+  return [
+    { type: "text-start", id: "1" },
+    { type: "text-delta", id: "1", delta: "Done." },
+    { type: "text-end", id: "1" },
+    finish("stop"),
+  ];
+}
+
+function slices(text: string, size: number): string[] {
+  return Array.from({ length: Math.ceil(text.length / size) }, (_, at) => text.slice(at * size, (at + 1) * size));
+}
+
+function finish(reason: "stop" | "tool-calls"): LanguageModelV4StreamPart {
+  return {
+    type: "finish",
+    finishReason: { unified: reason, raw: reason },
+    usage: {
+      inputTokens: { total: 1_000, noCache: 1_000, cacheRead: undefined, cacheWrite: undefined },
+      outputTokens: { total: 80, text: 80, reasoning: undefined },
+    },
+  };
+}
+
+function modelOf(answer: () => () => LanguageModelV4StreamPart | undefined): LanguageModelV4 {
+  return {
+    specificationVersion: "v4",
+    provider: "bench",
+    modelId: "scripted",
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error("the bench's model only streams")),
+    doStream: async () => ({ stream: streamOf(answer()) }),
+  };
+}
+
+function streamOf(next: () => LanguageModelV4StreamPart | undefined): ReadableStream<LanguageModelV4StreamPart> {
+  return new ReadableStream({
+    pull(controller) {
+      for (let n = 0; n < partsPerPull; n += 1) {
+        const part = next();
+        if (!part) return controller.close();
+        controller.enqueue(part);
+      }
+    },
+  });
+}

@@ -1,0 +1,33 @@
+/**
+ * What the demo's model says. It is the real agent that reads, edits and runs; only the words are written down. The
+ * first connection is reset before any output.
+ */
+import type { Entry } from "@pawl/model-server";
+
+const test = "node --test";
+
+export const demoScript: readonly Entry[] = [
+  [{ reset: true }],
+  [
+    { reason: "A failing test. First see what is there, then run it to know how it fails.", chunks: 6 },
+    { text: "I'll look at the project and run its test first.", chunks: 5 },
+    { call: "ls", input: {} },
+    { call: "read", input: { path: "till.js" } },
+    { call: "bash", input: { command: test } },
+  ],
+  [
+    { reason: "The sum is right; with a discount of 10 the factor is 1.1. It should be 0.9.", chunks: 6 },
+    { text: "`total` adds the discount instead of taking it off: the sign is wrong.", chunks: 6 },
+    { call: "edit", input: { path: "till.js", edits: [{ old: "(1 + discount / 100)", new: "(1 - discount / 100)" }] } },
+  ],
+  [
+    { text: "Now the test again.", chunks: 2 },
+    { call: "bash", input: { command: test } },
+  ],
+  [
+    {
+      text: "Fixed: `total` in till.js multiplied by `1 + discount / 100`; it now multiplies by `1 - discount / 100`. Both tests pass.",
+      chunks: 8,
+    },
+  ],
+];

@@ -1,0 +1,44 @@
+/** The tools of the coding agent, for one workspace. */
+
+import type { ToolSet } from "@pawl/core";
+import { bashTool } from "./bash.ts";
+import { editTool } from "./edit.ts";
+import { FileMemory } from "./file-memory.ts";
+import { globTool } from "./glob.ts";
+import { grepTool } from "./grep.ts";
+import { lsTool } from "./ls.ts";
+import { readTool } from "./read.ts";
+import { SpillFolder } from "./spill-folder.ts";
+import { Workspace } from "./workspace.ts";
+import { writeTool } from "./write.ts";
+
+export interface WorkspaceToolsOptions {
+  /** The folder that the tools work in and that the file tools stay inside of. */
+  cwd: string;
+  /** What commands get as their environment; default: that of this process. */
+  env?: NodeJS.ProcessEnv | undefined;
+  /** Where outputs go that are too long for a result; default: a fresh folder among the temporary files, made when needed. */
+  spillDir?: string | undefined;
+}
+
+/**
+ * `read`, `write`, `edit`, `bash`, `ls`, `glob` and `grep`, which know of each other what the agent has read. Throws
+ * `INVALID_INPUT` if `cwd` is not a folder.
+ *
+ * Locks: a file tool locks the file's real path; `ls`, `glob` and `grep` read everything (`*`), so that they wait for whoever
+ * writes and overlap with each other and with reads; `bash` writes everything.
+ */
+export function workspaceTools({ cwd, env = process.env, spillDir }: WorkspaceToolsOptions): ToolSet {
+  const workspace = new Workspace(cwd);
+  const memory = new FileMemory();
+  const spill = new SpillFolder(spillDir, (folder) => workspace.giveForReading(folder));
+  return {
+    read: readTool(workspace, memory),
+    write: writeTool(workspace, memory),
+    edit: editTool(workspace, memory),
+    bash: bashTool({ workspace, spill, env }),
+    ls: lsTool(workspace),
+    glob: globTool(workspace),
+    grep: grepTool(workspace, env),
+  };
+}
