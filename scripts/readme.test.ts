@@ -1,0 +1,82 @@
+/** Every example of the front door runs: programs are the files they name, command lines are tried for real. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { startModelServer } from "@pawl/model-server";
+import { root } from "./source.ts";
+
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "pawl-readme-"));
+after(() => rmSync(folder, { recursive: true }));
+
+interface Ended {
+  code: number | null;
+  output: string;
+}
+
+function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const { promise, resolve, reject } = Promise.withResolvers<Ended>();
+  const child = spawn(process.execPath, args, {
+    cwd: folder,
+    env: { ...process.env, PAWL_STORE: join(folder, "store"), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+  child.on("error", reject).on("close", (code) => resolve({ code, output }));
+  return promise;
+}
+
+test("each program in the README is the example file it names", () => {
+  const named = [...readme.matchAll(/<!-- (examples\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
+  assert.ok(named.length > 0);
+  for (const [, path = "", text] of named) assert.equal(text, readFileSync(join(root, path), "utf8"), path);
+  assert.equal(named.length, [...readme.matchAll(/```ts\n/g)].length, "a program without a file");
+});
+
+for (const name of readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"))) {
+  test(`examples/${name} runs`, async () => {
+    const { code, output } = await run([join(root, "examples", name)]);
+    assert.equal(code, 0, output);
+  });
+}
+
+test("each pawl command line in the README works", async () => {
+  await using disposables = new AsyncDisposableStack();
+  const server = await startModelServer({ script: { entries: [], fallback: [{ text: "Done." }] } });
+  disposables.defer(() => server.close());
+  const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = ""]) => block.split("\n"));
+  const lines = blocks.filter((line) => line.includes("npx pawl ")).map((line) => line.replace(/\s+#.*$/, ""));
+  assert.ok(lines.length >= 6);
+  const pawl = join(root, "packages/cli/bin/pawl.js");
+  await run([pawl, "run", "first", "--session", "ID", "--model", "openai-chat:x", "--base-url", `${server.url}/v1`]);
+  for (const line of lines) {
+    const args = words(line.slice(line.indexOf("npx pawl ") + "npx pawl ".length));
+    const asksModel = args.includes("--model");
+    const keys = { OPENAI_API_KEY: "test", ANTHROPIC_API_KEY: "test" };
+    const { code, output } = await run([pawl, ...args, ...(asksModel ? ["--base-url", `${server.url}/v1`] : [])], keys);
+    // The session of the examples is whole: there is nothing to resume, and that is said.
+    if (args[0] === "resume") assert.match(output, /has no interrupted turn to resume/);
+    else assert.equal(code, 0, `${line}\n${output}`);
+  }
+});
+
+function words(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? "");
+}
+
+test("each npm script and each link of the README exists", () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    scripts: Record<string, string>;
+  };
+  for (const [, name = ""] of readme.matchAll(/npm run ([\w-]+)/g)) assert.ok(scripts[name], `npm run ${name}`);
+  for (const file of ["README.md", "CONTRIBUTING.md", "docs/design.md", "packages/model-server/README.md"]) {
+    const text = readFileSync(join(root, file), "utf8");
+    for (const [, link = ""] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      assert.ok(existsSync(join(root, dirname(file), link)), `${file} links to ${link}`);
+    }
+  }
+});
