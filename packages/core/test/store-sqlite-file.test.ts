@@ -45,7 +45,8 @@ describe("group commit", () => {
     await Promise.all(drivers.map((driver) => driver.append("x")));
     const { operations, flushes } = await store.stats();
     assert.equal(operations - before.operations, 100);
-    assert.ok(flushes - before.flushes <= 2, `100 appends took ${flushes - before.flushes} flushes`);
+    // They travel in a few messages; whatever waits when the worker looks is one group.
+    assert.ok(flushes - before.flushes <= 4, `100 appends took ${flushes - before.flushes} flushes`);
     await store.close();
   });
 
@@ -57,6 +58,38 @@ describe("group commit", () => {
     for (let index = 0; index < 5; index += 1) await driver.append("x");
     assert.equal((await store.stats()).flushes - before.flushes, 5);
     await store.close();
+  });
+
+  test("records that many sessions write at once read back in order before, while and after they are settled", async () => {
+    const { dir, file, store, world } = await open();
+    const ids = Array.from({ length: 30 }, (_, index) => `s${index}`);
+    await Promise.all(ids.map((id) => createSession(store, id)));
+    const drivers = await Promise.all(ids.map((id) => TestDriver.take(store, id, world.holder(), 1e9)));
+    const expected = ["created"];
+    for (let round = 0; round < 100; round += 1) {
+      expected.push(`${round}`, `lone ${round}`);
+      await Promise.all(drivers.map((driver) => driver.append(`${round}`)));
+      // A lone writer's go straight to their place, so that both tables hold records of one session.
+      if (round % 10 === 0) for (const driver of drivers) await driver.append(`lone ${round}`);
+      else await Promise.all(drivers.map((driver) => driver.append(`lone ${round}`)));
+      if (round % 25 === 24) assert.deepEqual(textsOf(await store.read("s7")), expected);
+    }
+    await forkSession(store, "fork", "s3", 150);
+    await store.delete("s3");
+    const check = async (from: SqliteStore) => {
+      for (const id of ids.filter((other) => other !== "s3")) assert.deepEqual(textsOf(await from.read(id)), expected);
+      assert.deepEqual(textsOf(await from.read("fork")), [...expected.slice(0, 150), "fork begins"]);
+      assert.deepEqual(textsOf(await from.readTail("s9", { before: 190, limit: 60 })), expected.slice(129, 189));
+    };
+    await check(store);
+    await store.close();
+    const db = new DatabaseSync(file, { readOnly: true });
+    assert.equal(db.prepare("SELECT COUNT(*) AS n FROM fresh").get()?.["n"], 0);
+    assert.equal(db.prepare("SELECT COUNT(*) AS n FROM record").get()?.["n"], 29 * 201 + 150 + 1);
+    db.close();
+    const again = await open(dir);
+    await check(again.store);
+    await again.store.close();
   });
 
   test("partial journal, leases and snapshots are committed but not flushed", async () => {

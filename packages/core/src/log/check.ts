@@ -14,6 +14,7 @@ import {
   object,
   oneOf,
   optional,
+  record,
   type Shape,
   seen,
   string,
@@ -69,6 +70,7 @@ const failure = object<Failure>({
   ),
   message: string,
   retryable: boolean,
+  said: optional(oneOf("retry", "stop")),
   detector: optional(oneOf("socket", "watchdog", "error-part", "end-of-stream", "status", "terminal-frame", "runtime")),
   status: optional(count),
   code: optional(string),
@@ -95,6 +97,7 @@ const decision = object<Decision>({
   at: count,
   reason: string,
   until: optional(count),
+  limit: optional(oneOf("time", "cost")),
 });
 
 const usage = object<Usage>({
@@ -159,7 +162,7 @@ const events: { [T in EventType]: Shape<Omit<EventOf<T>, "type">> } = {
     title: optional(string),
     agent: optional(string),
     owner: optional(string),
-    labels: optional(json()),
+    labels: optional(record(string)),
     parent: optional(object({ session: id, seq: count })),
   }),
   "input.accepted": object({ input: id, kind: oneOf("prompt", "steer"), content: list(partShape) }),

@@ -98,19 +98,21 @@ export function decodeAll(records: Iterable<LogRecord>, after = 0): LogEntry[] {
   const entries: LogEntry[] = [];
   let seq = after;
   let epoch = 0;
+  let session: string | undefined;
   for (const record of records) {
     if (record.seq !== seq + 1) {
       throw new PawlError("CORRUPT", `session ${record.session}: record ${seq + 1} is missing, found ${record.seq}`);
     }
-    if (record.epoch < epoch) {
+    // A fork has its own epochs, from 0 on: those of its parent's records before it are another lease's.
+    if (record.session === session && record.epoch < epoch) {
       throw new PawlError(
         "CORRUPT",
         `session ${record.session}: epoch falls from ${epoch} to ${record.epoch} at ${seq + 1}`,
       );
     }
     seq = record.seq;
-    // A fork starts its own epochs: its first record is written at epoch 0 by the creator.
-    epoch = record.type === "session.created" ? 0 : record.epoch;
+    epoch = record.epoch;
+    session = record.session;
     const entry = decode(record);
     if (entry) entries.push(entry);
   }

@@ -211,7 +211,9 @@ const honestBooks: Law = {
       const owed = committed;
       committed = event.type === "attempt.ended" && event.end === "committed" ? event : undefined;
       const wrong: string[] = [];
-      if (owed && !(event.type === "message.committed" && event.attempt === owed.attempt))
+      // A fork may be cut between the two: then the message is its parent's alone.
+      const cut = event.type === "session.created";
+      if (owed && !cut && !(event.type === "message.committed" && event.attempt === owed.attempt))
         wrong.push(`attempt ${owed.attempt} is committed without its message`);
       if (!owed && event.type === "message.committed")
         wrong.push(`message of ${event.attempt} has no committed attempt before it`);

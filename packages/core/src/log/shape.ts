@@ -36,9 +36,47 @@ export function isId(value: unknown): value is string {
 }
 export const id = shape<string>("an id of 1 to 64 characters A-Z a-z 0-9 _ -", isId);
 
-/** Any JSON value. `undefined` and functions are not. */
+/** Any JSON value: what would come back changed (a date, NaN, undefined in a list) is none. */
 export function json<T>(): Shape<T> {
-  return shape<T>("a JSON value", (value) => value !== undefined && typeof value !== "function");
+  return shape<T>("a JSON value", (value) => value !== undefined && isJson(value));
+}
+
+/** An undefined field is as good as an absent one: that is how it is written. */
+function isJson(value: unknown): boolean {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true;
+    case "number":
+      return Number.isFinite(value);
+    case "object":
+      if (value === null) return true;
+      if (Array.isArray(value)) return value.every((item) => item !== undefined && isJson(item));
+      return isPlain(value) && Object.values(value).every((item) => item === undefined || isJson(item));
+    default:
+      return false;
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** An object whose values are all of one shape. */
+export function record<T>(inner: Shape<T>): Shape<{ [key: string]: T }> {
+  return {
+    check(value, path) {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) {
+        return `${path} must be an object, is ${seen(value)}`;
+      }
+      for (const [key, item] of Object.entries(value)) {
+        const problem = inner.check(item, `${path}.${key}`);
+        if (problem) return problem;
+      }
+      return undefined;
+    },
+  };
 }
 
 export function oneOf<const T extends string>(...allowed: T[]): Shape<T> {

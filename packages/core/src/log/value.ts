@@ -63,6 +63,8 @@ export interface Failure {
   kind: FailureKind;
   message: string;
   retryable: boolean;
+  /** What the transport itself said of another try; `stop` binds whatever policy says. */
+  said?: "retry" | "stop";
   detector?: Detector;
   status?: number;
   code?: string;
@@ -107,6 +109,8 @@ export interface Decision {
   reason: string;
   /** Where the turn ends because a provider asked for more patience than we have: the moment it named (UTC, ms). */
   until?: number;
+  /** The budget of the turn that ended it. */
+  limit?: "time" | "cost";
 }
 
 /**

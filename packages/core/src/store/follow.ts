@@ -5,6 +5,7 @@
  * 1. Each record after `after` comes once, in order.
  * 2. Nothing is polled here: between news it sleeps.
  */
+import { limit } from "../limit.ts";
 import type { LogRecord } from "../log/envelope.ts";
 import type { Store } from "./store.ts";
 
@@ -33,9 +34,9 @@ export async function* follow(
       if (last) {
         seq = last.seq;
         yield page;
-      } else {
-        await news.arrive();
       }
+      // A full page has more behind it; after a short one only news can bring more, also news that came meanwhile.
+      if (page.length < limit.pageRecords) await news.arrive();
     }
   } finally {
     end();

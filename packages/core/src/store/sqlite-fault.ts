@@ -10,6 +10,11 @@ function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Whether another process kept the lock for as long as we were willing to wait. */
+export function isBusy(error: unknown): boolean {
+  return ((error as { errcode?: number } | undefined)?.errcode ?? 0) % 256 === sqlite.busy;
+}
+
 /** `path` is the file that was worked on. A {@link PawlError} stays what it is. */
 export function storeFault(error: unknown, path: string): PawlError {
   if (error instanceof PawlError) return error;

@@ -7,9 +7,9 @@
  *    fit on the disk does not take the others with it.
  * 3. An answer is given after the commit it depends on, never before.
  */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { PawlError } from "../error.ts";
-import { storeFault } from "./sqlite-fault.ts";
+import { isBusy, storeFault } from "./sqlite-fault.ts";
 import type { Answer, Call, Kind, SqliteStats } from "./sqlite-wire.ts";
 import { Writer } from "./sqlite-write.ts";
 
@@ -19,17 +19,26 @@ import { Writer } from "./sqlite-write.ts";
  */
 const unflushed: ReadonlySet<Kind> = new Set(["writePartial", "saveSnapshot", "acquire", "renew", "release", "erase"]);
 
+/** From so many writes on, records are gathered: a lone writer has its pages to itself, and nothing to gain. */
+const gatherFrom = 8;
+/** Settled together: enough to fill the pages of a hundred sessions, few enough to take some milliseconds. */
+const settleFrom = 2_000;
+
 export class Group {
   readonly stats: SqliteStats = { operations: 0, commits: 0, flushes: 0 };
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #writer: Writer;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
   #flushing = true;
 
   constructor(db: DatabaseSync, path: string) {
     this.#db = db;
     this.#path = path;
     this.#writer = new Writer(db);
+    this.#begin = db.prepare("BEGIN IMMEDIATE");
+    this.#commit = db.prepare("COMMIT");
   }
 
   static writes(kind: Kind): boolean {
@@ -39,12 +48,12 @@ export class Group {
   run(calls: Call[]): Answer[] {
     this.stats.operations += calls.length;
     try {
-      return this.#transaction(calls);
+      return this.#together(calls);
     } catch (error) {
-      if (calls.length === 1 && calls[0]) return [this.#fault(calls[0].id, error)];
+      if (calls.length === 1 || isBusy(error)) return calls.map((call) => this.#fault(call.id, error));
       return calls.flatMap((call) => {
         try {
-          return this.#transaction([call]);
+          return this.#together([call]);
         } catch (alone) {
           return [this.#fault(call.id, alone)];
         }
@@ -52,19 +61,47 @@ export class Group {
     }
   }
 
-  #transaction(calls: Call[]): Answer[] {
+  #together(calls: Call[]): Answer[] {
     const flush = calls.some((call) => !unflushed.has(call.kind));
+    return this.#transaction(flush, () => {
+      this.#writer.gathers = calls.length >= gatherFrom;
+      return calls.map((call) => this.#answer(call));
+    });
+  }
+
+  /** When the answers are out. A failure costs nothing: the records are safe where they are, and it is tried again. */
+  settle(): void {
+    if (this.#writer.unsettled < settleFrom) return;
+    try {
+      this.#transaction(false, () => this.#writer.settle());
+    } catch {
+      this.#writer.unsettled = 0;
+    }
+  }
+
+  /** Leaves a compact file, if nobody is in the way. */
+  close(): void {
+    try {
+      if (this.#writer.anyFresh()) this.#transaction(false, () => this.#writer.settle());
+    } finally {
+      this.#db.close();
+    }
+  }
+
+  #transaction<T>(flush: boolean, work: () => T): T {
     this.#setFlush(flush);
-    this.#db.exec("BEGIN IMMEDIATE");
+    this.#begin.run();
+    const { unsettled } = this.#writer;
     try {
       this.#writer.sessions.fresh();
-      const answers = calls.map((call) => this.#answer(call));
-      this.#db.exec("COMMIT");
+      const result = work();
+      this.#commit.run();
       this.stats.commits += 1;
       if (flush) this.stats.flushes += 1;
-      return answers;
+      return result;
     } catch (error) {
       this.#writer.forget();
+      this.#writer.unsettled = unsettled;
       // Some errors have rolled back already.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       throw error;

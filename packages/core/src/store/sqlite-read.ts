@@ -242,9 +242,11 @@ const summaryColumns = `s.id, s.seq, s.epoch, s.created_at, s.updated_at, s.head
 
 function prepareReads(db: DatabaseSync) {
   const sql = (text: string): StatementSync => db.prepare(text);
+  const columns = "at, kind, epoch, time, checksum, payload";
+  const range = "at BETWEEN ((?1 << 32) | ?2) AND ((?1 << 32) | ?3)";
   const records = sql(
-    `SELECT at & 4294967295, kind, epoch, time, checksum, payload FROM record
-     WHERE at BETWEEN ((?1 << 32) | ?2) AND ((?1 << 32) | ?3) ORDER BY at LIMIT ?4`,
+    `SELECT at & 4294967295, kind, epoch, time, checksum, payload FROM
+     (SELECT ${columns} FROM record WHERE ${range} UNION ALL SELECT ${columns} FROM fresh WHERE ${range} ORDER BY at LIMIT ?4)`,
   );
   records.setReturnArrays(true);
   return {

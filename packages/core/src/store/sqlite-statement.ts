@@ -20,6 +20,12 @@ export function prepareWrites(db: DatabaseSync) {
     insertRecord: sql(
       "INSERT INTO record (at, kind, epoch, time, checksum, payload) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6, ?7)",
     ),
+    insertFresh: sql(
+      "INSERT INTO fresh (at, kind, epoch, time, checksum, payload) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6, ?7)",
+    ),
+    settleFresh: sql("INSERT INTO record SELECT at, kind, epoch, time, checksum, payload FROM fresh ORDER BY at"),
+    clearFresh: sql("DELETE FROM fresh"),
+    anyFresh: sql("SELECT 1 FROM fresh LIMIT 1"),
     insertKind: sql("INSERT OR IGNORE INTO kind (type, version, ignorable) VALUES (?, ?, ?)"),
     selectKind: sql("SELECT key FROM kind WHERE type = ? AND version = ? AND ignorable = ?"),
 
@@ -33,6 +39,7 @@ export function prepareWrites(db: DatabaseSync) {
       `DELETE FROM record WHERE at IN (SELECT at FROM record
        WHERE at > ((?1 << 32) | ?2) AND at <= ((?3 << 32) | 4294967295) LIMIT ${eraseSlice})`,
     ),
+    eraseFresh: sql("DELETE FROM fresh WHERE at > ((?1 << 32) | ?2) AND at <= ((?3 << 32) | 4294967295)"),
     dropBelongings: ["lease", "post", "mail", "name", "partial", "snapshot"].map((table) =>
       sql(`DELETE FROM ${table} WHERE session = ?`),
     ),

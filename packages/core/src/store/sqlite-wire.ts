@@ -148,15 +148,15 @@ export function unpackRecords({ origins, kinds, numbers, bytes }: PackedRecords)
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   for (let i = 0; i < numbers.length; i += columns) {
-    const [origin = 0, kind = 0, seq = 0, epoch = 0, time = 0, length = 0, erased = 0] = numbers.slice(i, i + columns);
-    const { type, version, ignorable } = kinds[kind] ?? { type: "", version: 0, ignorable: false };
+    const { type, version, ignorable } = kinds[numbers[i + 1] ?? 0] ?? { type: "", version: 0, ignorable: false };
+    const session = origins[numbers[i] ?? 0] ?? "";
+    const [seq, epoch, time] = [numbers[i + 2] ?? 0, numbers[i + 3] ?? 0, numbers[i + 4] ?? 0];
     const start = at + checksumBytes;
+    const end = start + (numbers[i + 5] ?? 0);
     const checksum = buffer.toString("hex", at, start);
-    const payload = erased
-      ? { erased: buffer.toString("hex", start, start + length) }
-      : bytes.subarray(start, start + length);
-    records.push({ session: origins[origin] ?? "", seq, epoch, type, version, ignorable, time, payload, checksum });
-    at = start + length;
+    const payload = numbers[i + 6] ? { erased: buffer.toString("hex", start, end) } : bytes.subarray(start, end);
+    records.push({ session, seq, epoch, type, version, ignorable, time, payload, checksum });
+    at = end;
   }
   return records;
 }

@@ -3,7 +3,6 @@
  *
  * Owns: the order of work: everything that waits is taken at once, writes go first as one group, reads follow.
  */
-import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort } from "node:worker_threads";
 import { assert, PawlError } from "../error.ts";
 import { storeFault } from "./sqlite-fault.ts";
@@ -19,7 +18,6 @@ assert(parentPort, "sqlite-worker is started as a worker");
 const port = parentPort;
 
 interface Open {
-  db: DatabaseSync;
   group: Group;
   reader: Reader;
 }
@@ -38,6 +36,7 @@ port.on("message", (first: Call[]) => {
   }
   // One answer each: a reader that needs little does not wait for one that needs much.
   for (const call of calls) if (!Group.writes(call.kind)) port.postMessage([read(call)]);
+  opened?.group.settle();
 });
 
 function read(call: Call): Answer {
@@ -85,13 +84,13 @@ function run(call: Call): unknown {
 function open(file: string): undefined {
   path = file;
   const db = openDatabase(file);
-  opened = { db, group: new Group(db, file), reader: new Reader(db) };
+  opened = { group: new Group(db, file), reader: new Reader(db) };
 }
 
 /** The last connection that closes folds the write-ahead log back into the file. */
-function close({ db }: Open): undefined {
+function close({ group }: Open): undefined {
   opened = undefined;
-  db.close();
+  group.close();
 }
 
 function notOpen(): PawlError {

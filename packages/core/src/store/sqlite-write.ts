@@ -21,8 +21,15 @@ import type { Head, LeaseAnswer } from "./store.ts";
 
 type In<K extends keyof Operations> = Operations[K]["in"];
 
+/** Larger payloads fill pages of their own, wherever they lie: gathering them would only write them twice. */
+const freshBytes = 2_000;
+
 export class Writer {
   readonly sessions: SessionRows;
+  /** Whether records of this transaction are gathered in `fresh`. */
+  gathers = false;
+  /** Records that this process has put into `fresh` and nobody has settled. */
+  unsettled = 0;
   readonly #sql: ReturnType<typeof prepareWrites>;
   readonly #kinds = new Map<string, number>();
 
@@ -83,18 +90,32 @@ export class Writer {
     for (let i = 0; i < numbers.length; i += columns) {
       const kind = keys[numbers[i + 1] ?? 0] ?? 0;
       const start = at + checksumBytes;
-      const end = start + (numbers[i + 5] ?? 0);
-      this.#sql.insertRecord.run(
-        key,
+      const length = numbers[i + 5] ?? 0;
+      const fresh = this.gathers && length <= freshBytes;
+      if (fresh) this.unsettled += 1;
+      const insert = fresh ? this.#sql.insertFresh : this.#sql.insertRecord;
+      const checksum = bytes.subarray(at, start);
+      at = start + length;
+      const payload = bytes.subarray(start, at);
+      const [seq, signed, epoch, time] = [
         numbers[i + 2] ?? 0,
         numbers[i + 6] ? -kind : kind,
         numbers[i + 3] ?? 0,
         numbers[i + 4] ?? 0,
-        bytes.subarray(at, start),
-        bytes.subarray(start, end),
-      );
-      at = end;
+      ];
+      insert.run(key, seq, signed, epoch, time, checksum, payload);
     }
+  }
+
+  /** Moves gathered records to their sessions. */
+  settle(): void {
+    this.#sql.settleFresh.run();
+    this.#sql.clearFresh.run();
+    this.unsettled = 0;
+  }
+
+  anyFresh(): boolean {
+    return this.#sql.anyFresh.get() !== undefined;
   }
 
   #kind(type: string, version: number, ignorable: number): number {
@@ -127,8 +148,11 @@ export class Writer {
     const hidden = this.#sql.hiddenSession.get();
     if (!hidden) return false;
     const key = Number(hidden["key"]);
-    const { changes } = this.#sql.eraseRecords.run(key, this.#neededUpTo(key), key);
-    if (Number(changes) === 0) this.#sql.markErased.run(key);
+    const needed = this.#neededUpTo(key);
+    const { changes } = this.#sql.eraseRecords.run(key, needed, key);
+    if (Number(changes) > 0) return true;
+    this.#sql.eraseFresh.run(key, needed, key);
+    this.#sql.markErased.run(key);
     return true;
   }
 

@@ -5,7 +5,8 @@
  * Invariants:
  * 1. `append` is one atomic batch, durable when it resolves (L3), refused when the epoch is stale (FENCED, L8) or
  *    `expectedSeq` is not the head (CONFLICT). A refused batch leaves no trace.
- * 2. A lease's epoch only grows. Whoever holds the newest epoch may append, nobody else.
+ * 2. A lease's epoch only grows. Whoever holds the newest epoch may append, also after its lease has expired, until
+ *    somebody takes over or it gives the lease back. Nobody holds epoch 0, the creation's.
  * 3. `post` is durable and idempotent by the client's id and needs no lease.
  * 4. Reading, listing and watching write nothing.
  * 5. A store that does not do something says NOT_SUPPORTED; the shape stays.
@@ -58,7 +59,10 @@ export interface AppendBatch {
   expectedSeq: number;
   records: LogRecord[];
   head?: Head;
-  /** Ids of posts that this batch moves into the log: they leave the mailbox in the same transaction. */
+  /**
+   * Ids of posts that this batch moves into the log: they leave the mailbox in the same transaction. One that is not
+   * there refuses the batch (INVALID_INPUT).
+   */
   consume?: string[];
   /** The attempt whose partial journal ends with this batch. */
   dropPartial?: string;
@@ -113,10 +117,16 @@ export interface Partial {
 }
 
 export interface Store {
-  /** Fails with SESSION_EXISTS, or SESSION_NOT_FOUND for a parent that is not there or shorter than the cut. */
+  /**
+   * Fails with SESSION_EXISTS (ids are not reused, not even of deleted sessions), or SESSION_NOT_FOUND for a parent
+   * that is not there or shorter than the cut.
+   */
   create(session: CreateSession): Promise<void>;
   append(batch: AppendBatch): Promise<void>;
-  /** Records with seq greater than `after` (default 0), ascending, at most `limit` (default {@link limit.pageRecords}). */
+  /**
+   * Records with seq greater than `after` (default 0), ascending, at most `limit` (default {@link limit.pageRecords}).
+   * A shorter page is the end of the log.
+   */
   read(session: string, options?: { after?: number; limit?: number }): Promise<LogRecord[]>;
   /** The last records with seq below `before` (default: all), ascending, at most `limit`. */
   readTail(session: string, options?: { before?: number; limit?: number }): Promise<LogRecord[]>;
@@ -143,12 +153,15 @@ export interface Store {
 
   /** Grants when no live lease is there, or its holder is known to be dead. Each grant has a greater epoch. */
   acquireLease(session: string, holder: Holder, ttlMs: number): Promise<LeaseAnswer>;
-  /** False when the epoch is no longer the newest. */
+  /** False when the epoch is no longer the newest, or its lease was given back. */
   renewLease(session: string, epoch: number, ttlMs: number): Promise<boolean>;
   /** Gives the lease back, if it is still ours. */
   releaseLease(session: string, epoch: number): Promise<void>;
 
-  /** Survives the process, not the power: never flushed. A stale epoch is passed over in silence. */
+  /**
+   * Survives the process, not the power: never flushed. A stale epoch is passed over in silence. A session has one: the
+   * first chunk of another attempt replaces what is there.
+   */
   writePartial(session: string, epoch: number, attempt: string, chunk: string): Promise<void>;
   readPartial(session: string): Promise<Partial | undefined>;
 
