@@ -4,7 +4,7 @@
  * Measured: CPU time of one turn of 200,000 text deltas, from `run` to its result: lease, durable log, partial journal,
  * assembly, one subscriber that iterates the turn. Against: reading the same stream to its end and nothing else.
  * Not measured: opening the store and creating the session; a provider package or a network (A2); tools (B1); several
- * subscribers. The stream never waits, so the event loop turns only between microtasks: more hostile than a socket.
+ * subscribers; a slow source, where each delta comes alone.
  */
 import { drain } from "./bare.ts";
 import { cpuGauge, settle } from "./gauge.ts";

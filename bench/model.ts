@@ -2,10 +2,13 @@
  * Models that cost next to nothing, the same for baseline and ours. They keep no request: a model that did would grow
  * with the prompts and be measured in place of the runtime.
  */
+import { setImmediate } from "node:timers/promises";
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 
 /** Parts handed over per pull: a read from a socket brings several, and it makes the baseline hard to be near to. */
 const partsPerPull = 16;
+/** The event loop turns after so many pulls, so that timers, the store's answers and the journal have their say. */
+const pullsPerTurn = 64;
 
 /** Five or so characters, as tokens are. */
 const words = ["the ", "quick ", "brown ", "fox ", "jumps "] as const;
@@ -109,13 +112,19 @@ function modelOf(answer: () => () => LanguageModelV4StreamPart | undefined): Lan
 }
 
 function streamOf(next: () => LanguageModelV4StreamPart | undefined): ReadableStream<LanguageModelV4StreamPart> {
+  let pulls = 0;
+  const fill = (controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>): void => {
+    for (let n = 0; n < partsPerPull; n += 1) {
+      const part = next();
+      if (!part) return controller.close();
+      controller.enqueue(part);
+    }
+  };
   return new ReadableStream({
     pull(controller) {
-      for (let n = 0; n < partsPerPull; n += 1) {
-        const part = next();
-        if (!part) return controller.close();
-        controller.enqueue(part);
-      }
+      pulls += 1;
+      if (pulls % pullsPerTurn !== 0) return fill(controller);
+      return setImmediate().then(() => fill(controller));
     },
   });
 }

@@ -3,6 +3,7 @@
 export { decide, type Moment, type Spent } from "./attempt/decide.ts";
 export { classify } from "./attempt/failure.ts";
 export { type Backoff, defaultPolicy, type Preset, type RecoveryPolicy } from "./attempt/policy.ts";
+export { watchedFetch } from "./attempt/watched-fetch.ts";
 export { defaultWatch, type WatchPolicy } from "./attempt/watchdog.ts";
 export type { Clock, Effects, Timers, Validation } from "./effects.ts";
 export { type ErrorCode, isPawlError, PawlError } from "./error.ts";

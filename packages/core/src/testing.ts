@@ -1,5 +1,6 @@
 /** `@pawl/core/testing`: fakes, a scripted model, and the contract that every store passes. */
 export { FakeEffects, fakeHolder } from "./testing/fake.ts";
+export { type FaultyStore, faultyStore, type StoreFault } from "./testing/faulty-store.ts";
 export {
   call,
   finish,

@@ -2,6 +2,7 @@
  * One recorded thing as the model is told it. Pure translations between our parts and the AI SDK's prompt parts.
  */
 import type {
+  JSONValue,
   LanguageModelV4FilePart,
   LanguageModelV4Message,
   LanguageModelV4TextPart,
@@ -46,14 +47,18 @@ function named(part: { filename?: string }): { filename?: string } {
   return part.filename === undefined ? {} : { filename: part.filename };
 }
 
-/** Undefined: nothing of the message can be sent. `wireId` is asked once per call, in order. */
+/** What a call is named on the wire. Asked once per call, in order. */
+export type Wire = (part: CallPart) => { wireId: string; wireName: string };
+
+/** Undefined: nothing of the message can be sent. */
 export function assistantMessage(
   parts: readonly MessagePart[],
   model: ModelRef,
   target: Target,
-  wireId: (part: CallPart) => string,
+  wire: Wire,
 ): LanguageModelV4Message | undefined {
   const same = model.provider === target.provider && model.id === target.model;
+  const answered = new Set(parts.flatMap((part) => (part.type === "tool-result" ? part.call : [])));
   const ids = new Map<string, string>();
   const content = parts.flatMap((part): AssistantContent => {
     const options = same && part.meta ? { providerOptions: part.meta as SharedV4ProviderOptions } : {};
@@ -64,19 +69,12 @@ export function assistantMessage(
         // Reasoning without the state that proves it is refused by those who ask for it and useless to the others.
         return same && part.meta ? [{ type: "reasoning", text: part.text, ...options }] : [];
       case "tool-call": {
-        const toolCallId = wireId(part);
+        const { wireId: toolCallId, wireName: toolName } = wire(part);
+        // A provider's own call means nothing to another provider, and nothing to anyone without its result.
+        if (part.providerExecuted && !(same && answered.has(part.id))) return [];
         ids.set(part.id, toolCallId);
         const executed = part.providerExecuted ? { providerExecuted: true } : {};
-        return [
-          {
-            type: "tool-call",
-            toolCallId,
-            toolName: part.tool,
-            input: inputObject(part.input),
-            ...executed,
-            ...options,
-          },
-        ];
+        return [{ type: "tool-call", toolCallId, toolName, input: inputObject(part.input), ...executed, ...options }];
       }
       case "tool-result": {
         const toolCallId = ids.get(part.call);
@@ -99,6 +97,18 @@ export function assistantMessage(
   return content.length === 0 ? undefined : { role: "assistant", content };
 }
 
+/** Names that every endpoint takes, also in its history. */
+const wireName = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * The name of a tool on the wire. A declared name goes out as it is: it stands in the same request's list. What a model
+ * made up may be empty, long or full of signs, and would be refused again with every later request.
+ */
+export function wireToolName(tool: string, declared: ReadonlySet<string>): string {
+  if (declared.has(tool) || wireName.test(tool)) return tool;
+  return tool.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
+}
+
 /** Endpoints want an object. What is none goes back as an object that carries the raw text, beside its error result. */
 export function inputObject(text: string): { [key: string]: unknown } {
   try {
@@ -111,7 +121,7 @@ export function inputObject(text: string): { [key: string]: unknown } {
   return { unparsed: text.toWellFormed() };
 }
 
-/** A lone surrogate that the model wrote into an argument would make every later request a 400. */
+/** A lone surrogate in an argument or a result would make every later request a 400. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
@@ -125,7 +135,9 @@ export function toolResult(tool: string, toolCallId: string, output: ToolOutput)
 
 function resultOutput({ content, isError }: ToolOutput): LanguageModelV4ToolResultOutput {
   const [only] = content;
-  if (content.length === 1 && only?.type === "data" && !isError) return { type: "json", value: only.data };
+  if (content.length === 1 && only?.type === "data" && !isError) {
+    return { type: "json", value: wellFormed(only.data) as JSONValue };
+  }
   const text = content.map(partText).join("\n");
   // Several providers refuse blank results, and `mkdir` has nothing to say.
   return { type: isError ? "error-text" : "text", value: isBlank(text) ? "(no output)" : text.toWellFormed() };

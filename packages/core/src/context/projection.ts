@@ -11,26 +11,43 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 import type { LogEntry } from "../log/envelope.ts";
 import type { EventOf, MessagePart } from "../log/event.ts";
 import type { Fold } from "../log/fold.ts";
-import { type Pending, pendingOf, track } from "../tool/pending.ts";
+import { type Pending, pendingOf, track, unsettled } from "../tool/pending.ts";
 import { missingOutput } from "../tool/settle.ts";
-import { assistantMessage, isBlank, type Target, toolResult, userMessage } from "./message.ts";
+import { assistantMessage, isBlank, type Target, toolResult, userMessage, wireToolName } from "./message.ts";
 import { WireIds } from "./wire-id.ts";
 
 export interface ContextState {
   /** Everything that can no longer change. */
   messages: LanguageModelV4Message[];
   /** The last committed message's calls, until their results are complete or something follows. */
-  open: { pending: Pending; ids: Map<string, string> } | undefined;
-  /** What the last attempt had let out when it ended without a commit; sent if it ends the turn. */
+  open: OpenMessage | undefined;
+  /** The last attempt at the step's message. Other requests (a title, a summary) leave nothing in the conversation. */
+  attempt: string | undefined;
+  /** What that attempt had let out when it ended without a commit; sent if it ends the turn. */
   fragment: MessagePart[] | undefined;
   ids: WireIds;
+  /** The tools that the header in force declares. */
+  declared: ReadonlySet<string>;
+}
+
+interface OpenMessage {
+  pending: Pending;
+  /** Each call as it stands in the message, with its names on the wire. A broken log may have one id twice in it. */
+  calls: { id: string; wireId: string; wireName: string }[];
 }
 
 export const interruptedSuffix = " [interrupted]";
 
 export function contextFold(target: Target): Fold<ContextState> {
   return {
-    init: () => ({ messages: [], open: undefined, fragment: undefined, ids: new WireIds() }),
+    init: () => ({
+      messages: [],
+      open: undefined,
+      attempt: undefined,
+      fragment: undefined,
+      ids: new WireIds(),
+      declared: new Set(),
+    }),
     step: (state, entry) => step(state, entry, target),
   };
 }
@@ -38,7 +55,8 @@ export function contextFold(target: Target): Fold<ContextState> {
 /** The messages of the next request. Calls still without a result get the same synthetic one every time. */
 export function promptOf(state: ContextState, instructions: string | undefined): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
-  if (instructions !== undefined && !isBlank(instructions)) prompt.push({ role: "system", content: instructions });
+  if (instructions !== undefined && !isBlank(instructions))
+    prompt.push({ role: "system", content: instructions.toWellFormed() });
   // Not a spread: a long session's messages would be pushed as arguments.
   for (const message of state.messages) prompt.push(message);
   if (state.open) prompt.push(resultsOf(state.open));
@@ -52,20 +70,28 @@ function step(state: ContextState, entry: LogEntry, target: Target): ContextStat
       close(state);
       add(state, userMessage(event.content));
       break;
+    case "step.started":
+      if (event.header) state.declared = new Set(event.header.tools.map((tool) => tool.name));
+      break;
     case "attempt.started":
+      if (event.purpose !== "step") break;
+      state.attempt = event.attempt;
       state.fragment = undefined;
       break;
     case "attempt.ended":
+      if (event.attempt !== state.attempt) break;
       if (event.end === "failed" || event.end === "interrupted") state.fragment = event.fragment;
       break;
     case "message.committed":
       commit(state, event, target);
       break;
+    case "tool.entered":
+      if (state.open) track(state.open.pending, entry);
+      break;
     case "tool.settled":
-      if (state.open) {
-        track(state.open.pending, entry);
-        if ([...state.open.pending.values()].every((call) => call.output)) close(state);
-      }
+      if (!state.open) break;
+      track(state.open.pending, entry);
+      if (unsettled(state.open.pending).length === 0) close(state);
       break;
     case "turn.ended":
       close(state);
@@ -80,15 +106,15 @@ function step(state: ContextState, entry: LogEntry, target: Target): ContextStat
 
 function commit(state: ContextState, event: EventOf<"message.committed">, target: Target): void {
   close(state);
-  const ids = new Map<string, string>();
+  const calls: OpenMessage["calls"] = [];
   const message = assistantMessage(event.parts, event.model, target, (part) => {
-    const id = state.ids.next(part.providerId, part.id);
-    ids.set(part.id, id);
-    return id;
+    const wireId = state.ids.next(part.providerId, part.id);
+    const wireName = part.providerExecuted ? part.tool : wireToolName(part.tool, state.declared);
+    if (!part.providerExecuted) calls.push({ id: part.id, wireId, wireName });
+    return { wireId, wireName };
   });
   add(state, message);
-  const pending = pendingOf(event.parts);
-  if (pending.size > 0) state.open = { pending, ids };
+  if (calls.length > 0) state.open = { pending: pendingOf(event.parts), calls };
 }
 
 function close(state: ContextState): void {
@@ -97,10 +123,11 @@ function close(state: ContextState): void {
   state.open = undefined;
 }
 
-function resultsOf({ pending, ids }: NonNullable<ContextState["open"]>): LanguageModelV4Message {
-  const content = [...pending.values()].map((call) =>
-    toolResult(call.part.tool, ids.get(call.part.id) ?? call.part.id, call.output ?? missingOutput(call)),
-  );
+function resultsOf({ pending, calls }: OpenMessage): LanguageModelV4Message {
+  const content = calls.flatMap(({ id, wireId, wireName }) => {
+    const call = pending.get(id);
+    return call ? [toolResult(wireName, wireId, call.output ?? missingOutput(call))] : [];
+  });
   return { role: "tool", content };
 }
 

@@ -7,17 +7,21 @@
 const allowed = /^[A-Za-z0-9_-]{1,64}$/;
 
 export class WireIds {
-  readonly #used = new Set<string>();
+  /** Every id given out, with the next suffix to try for it. */
+  readonly #used = new Map<string, number>();
 
   /** The wire id of the next call, in log order. */
   next(providerId: string, callId: string): string {
     const base = allowed.test(providerId) ? providerId : callId;
     let id = base;
-    for (let occurrence = 2; this.#used.has(id); occurrence++) {
+    for (let occurrence = this.#used.get(base) ?? 1; this.#used.has(id); ) {
+      occurrence += 1;
       const suffix = `_${occurrence}`;
       id = base.slice(0, 64 - suffix.length) + suffix;
+      // A server that gives every call the same id must not make the thousandth one search from the start.
+      this.#used.set(base, occurrence);
     }
-    this.#used.add(id);
+    this.#used.set(id, 1);
     return id;
   }
 }

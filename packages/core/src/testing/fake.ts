@@ -1,5 +1,5 @@
 /**
- * A world without time: nothing happens until the test says so.
+ * A world without time: nothing happens until the test says so, and then always in the same order.
  */
 import type { Effects } from "../effects.ts";
 import { validateJsonSchema } from "../node/validate.ts";
@@ -7,16 +7,18 @@ import type { Holder } from "../store/store.ts";
 
 interface Timer {
   at: number;
-  order: number;
   fn: () => void;
 }
 
+/** Where {@link FakeEffects.run} gives up: longer than any wait of the runtime, shorter than a test of nothing. */
+const patienceMs = 24 * 60 * 60_000;
+
 export class FakeEffects implements Effects {
-  /** UTC ms. Starts at a fixed moment, so that every run of a test is the same. */
+  /** UTC ms. Starts at a fixed moment, so that every run of a test is the same. May be set: wall clocks jump. */
   time = Date.UTC(2026, 0, 1);
   #elapsed = 0;
   #ids = 0;
-  #order = 0;
+  /** In order of setting; the sort that finds the next one is stable. */
   #timers: Timer[] = [];
   readonly validate = validateJsonSchema;
 
@@ -24,7 +26,7 @@ export class FakeEffects implements Effects {
 
   readonly timers = {
     after: (ms: number, fn: () => void) => {
-      const timer = { at: this.#elapsed + ms, order: this.#order++, fn };
+      const timer = { at: this.#elapsed + Math.max(0, ms), fn };
       this.#timers.push(timer);
       return () => {
         this.#timers = this.#timers.filter((other) => other !== timer);
@@ -37,22 +39,21 @@ export class FakeEffects implements Effects {
     return 0.5;
   }
 
+  /** Counts up, over all prefixes: ids tell in which order things were made. */
   id(prefix: string): string {
     this.#ids += 1;
     return `${prefix}_${String(this.#ids).padStart(6, "0")}`;
   }
 
-  /** Timers that wait. */
+  /** How many timers wait. */
   get waiting(): number {
     return this.#timers.length;
   }
 
-  /** Lets time pass; due timers fire in order. */
+  /** Lets time pass; due timers fire in order of their moment. What they set off has not run when this returns. */
   advance(ms: number): void {
     const end = this.#elapsed + ms;
-    for (;;) {
-      const due = this.#timers.filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at || a.order - b.order)[0];
-      if (!due) break;
+    for (let due = this.#next(end); due; due = this.#next(end)) {
       this.#timers = this.#timers.filter((timer) => timer !== due);
       this.#pass(due.at - this.#elapsed);
       due.fn();
@@ -60,25 +61,34 @@ export class FakeEffects implements Effects {
     this.#pass(end - this.#elapsed);
   }
 
-  /** Lets pending promises run, then fires the next timer, until `done` settles: a test that need not care about waits. */
-  async run<T>(done: Promise<T>): Promise<T> {
-    let settled = false;
-    const finished = done.finally(() => {
-      settled = true;
-    });
-    finished.catch(() => {});
-    while (!settled) {
-      await new Promise((resolve) => setImmediate(resolve));
-      const next = this.#timers.map((timer) => timer.at).sort((a, b) => a - b)[0];
-      // Real work (a socket, a file) may be under way: time only passes when a short wait is asked for.
-      if (!settled && next !== undefined && next - this.#elapsed < 60_000 && !this.#isLeaseTimer(next))
-        this.advance(next - this.#elapsed);
-    }
-    return finished;
+  /** Lets everything that needs no time happen: promises, and work under way in files and threads for a few turns. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  #isLeaseTimer(at: number): boolean {
-    return this.#timers.length === 1 && at > this.#elapsed;
+  /**
+   * Lets time pass until `done` settles: all that can happen without time, then the next timer, and so on. For a test
+   * that need not care about waits. Rejects where nothing is left that could settle it.
+   */
+  async run<T>(done: Promise<T>): Promise<T> {
+    let settled = false;
+    const end = () => {
+      settled = true;
+    };
+    done.then(end, end);
+    const until = this.#elapsed + patienceMs;
+    for (;;) {
+      await this.settle();
+      if (settled) return done;
+      const next = this.#next(until);
+      if (!next)
+        throw new Error(`nothing has settled the promise in ${patienceMs} ms of fake time, and no timer waits`);
+      this.advance(next.at - this.#elapsed);
+    }
+  }
+
+  #next(until: number): Timer | undefined {
+    return this.#timers.filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at)[0];
   }
 
   #pass(ms: number): void {

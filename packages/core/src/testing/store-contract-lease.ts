@@ -124,6 +124,67 @@ const leasing: StoreCase[] = [
   },
 ];
 
+const hour = 3_600_000;
+
+const jumping: StoreCase[] = [
+  {
+    title: "a clock that goes back makes no lease last: it is counted anew from when somebody asks",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      const first = await TestDriver.take(store, "s", world.holder("elsewhere"), 100);
+      world.jump(-5 * hour);
+      const answer = await store.acquireLease("s", world.holder(), 100);
+      assert.deepEqual(answer.granted || answer.held.expiresAt, world.clock.now() + 100);
+      world.advance(99);
+      assert.equal((await store.acquireLease("s", world.holder(), 100)).granted, false);
+      world.advance(1);
+      assert.equal((await TestDriver.take(store, "s", world.holder(), 100)).epoch, first.epoch + 1);
+      await assert.rejects(first.append("late"), { code: "FENCED" });
+    },
+  },
+  {
+    title: "a holder that renews after the clock went back is not taken over",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      const driver = await TestDriver.take(store, "s", world.holder("elsewhere"), 100);
+      world.jump(-5 * hour);
+      for (let round = 0; round < 5; round += 1) {
+        assert.equal((await store.acquireLease("s", world.holder(), 100)).granted, false);
+        world.advance(60);
+        assert.equal(await store.renewLease("s", driver.epoch, 100), true);
+      }
+      await driver.append("still mine");
+    },
+  },
+  {
+    title: "a clock that goes ahead ends a lease, and its holder is fenced: never two (L8)",
+    async run(scene) {
+      const { store, world } = scene;
+      await createSession(store, "s");
+      const old = await TestDriver.take(store, "s", world.holder("elsewhere"), 100);
+      world.jump(5 * hour);
+      const next = await TestDriver.take(store, "s", world.holder(), 100);
+      await refused(scene, "s", "FENCED", () => old.append("stale"), old.epoch, next.epoch);
+      assert.equal(await store.renewLease("s", old.epoch, 100), false);
+      world.jump(-9 * hour);
+      await next.append("mine");
+      await refused(scene, "s", "FENCED", () => old.append("stale"), old.epoch, next.epoch);
+    },
+  },
+  {
+    title: "work whose lease the clock has left in the future is claimed in the end",
+    async run({ store, world }) {
+      await createSession(store, "s");
+      await store.post("s", { id: "p", kind: "input", body: null });
+      await TestDriver.take(store, "s", world.holder("elsewhere"), 100);
+      world.jump(-5 * hour);
+      assert.deepEqual(await store.claimWork(world.holder(), { limit: 9, ttlMs: 100 }), []);
+      world.advance(100);
+      assert.equal((await store.claimWork(world.holder(), { limit: 9, ttlMs: 100 })).length, 1);
+    },
+  },
+];
+
 const partials: StoreCase[] = [
   {
     title: "the partial journal keeps an attempt's chunks in order, through a take-over",
@@ -188,4 +249,4 @@ const claiming: StoreCase[] = [
   },
 ];
 
-export const leaseCases: StoreCase[] = [...leasing, ...partials, ...claiming];
+export const leaseCases: StoreCase[] = [...leasing, ...jumping, ...partials, ...claiming];

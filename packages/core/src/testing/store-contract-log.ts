@@ -1,8 +1,12 @@
 /** Contract cases: creating, appending, reading, listing. */
 import assert from "node:assert/strict";
 import { limit } from "../limit.ts";
-import { type LogRecord, payloadHash } from "../log/envelope.ts";
+import { type ErasedPayload, type LogRecord, payloadHash } from "../log/envelope.ts";
 import { createSession, notes, refused, type StoreCase, TestDriver, textsOf } from "./store-world.ts";
+
+function erased({ payload }: LogRecord): ErasedPayload {
+  return { erased: payloadHash(payload), left: Buffer.from("{}"), seal: "5".repeat(32) };
+}
 
 const creating: StoreCase[] = [
   {
@@ -134,7 +138,14 @@ const appending: StoreCase[] = [
       await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, session: "t" }]), '"t"');
       await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, epoch: 9 }]), "epoch", 9);
       await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, checksum: "zz" }]), "checksum", '"zz"');
-      await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, payload: { erased: "zz" } }]), '"zz"');
+      await refused(
+        scene,
+        "s",
+        "INVALID_INPUT",
+        append([a, { ...b, payload: { ...erased(b), erased: "zz" } }]),
+        '"zz"',
+      );
+      await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, payload: { ...erased(b), seal: "yy" } }]), '"yy"');
       await refused(scene, "s", "INVALID_INPUT", append([a, b], { expectedSeq: -1 }), "expectedSeq", -1);
       const payload = new Uint8Array(limit.recordBytes + 1);
       await refused(scene, "s", "INVALID_INPUT", append([{ ...a, payload }]), payload.byteLength, "blob");
@@ -193,13 +204,14 @@ const appending: StoreCase[] = [
       const records: LogRecord[] = [
         { ...a, payload: new Uint8Array() },
         { ...b, payload: large },
-        { ...c, payload: { erased: payloadHash(c.payload) } },
+        { ...c, payload: erased(c) },
         { ...d, payload: Buffer.from("a view of a pool"), type: "x.unknown", version: 12, ignorable: false },
       ];
       await store.append({ ...batch, records });
       const read = await store.read("s", { after: 1 });
       assert.deepEqual(read, [
-        ...records.slice(0, 3),
+        ...records.slice(0, 2),
+        { ...records[2], payload: { ...erased(c), left: new Uint8Array(Buffer.from("{}")) } },
         { ...records[3], payload: new Uint8Array(Buffer.from("a view of a pool")) },
       ]);
     },

@@ -17,12 +17,20 @@ import { keepCases } from "./store-contract-keep.ts";
 import { leaseCases } from "./store-contract-lease.ts";
 import { logCases } from "./store-contract-log.ts";
 import { mailboxCases } from "./store-contract-mailbox.ts";
+import { transferCases } from "./store-contract-transfer.ts";
 import { type OpenedStore, StoreWorld } from "./store-world.ts";
 
 /** Nothing here waits for a clock; only a store that hangs takes longer. */
 const caseTimeoutMs = 60_000;
 
-const cases = { log: logCases, fork: forkCases, mailbox: mailboxCases, lease: leaseCases, keep: keepCases };
+const cases = {
+  log: logCases,
+  fork: forkCases,
+  mailbox: mailboxCases,
+  lease: leaseCases,
+  keep: keepCases,
+  transfer: transferCases,
+};
 
 export function storeContract(name: string, open: (world: StoreWorld) => Promise<OpenedStore>): void {
   describe(`store contract: ${name}`, () => {

@@ -26,6 +26,11 @@ export class StoreWorld {
     this.#effects.advance(ms);
   }
 
+  /** The wall clock is set: no time passes, no timer fires. */
+  jump(ms: number): void {
+    this.#effects.time += ms;
+  }
+
   holder(host = "here"): Holder {
     this.#holders += 1;
     return { id: `holder-${this.#holders}`, host, boot: "boot-1", pid: 1_000 + this.#holders, start: "1" };

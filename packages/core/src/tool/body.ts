@@ -6,7 +6,7 @@
  */
 import type { Effects } from "../effects.ts";
 import type { Json, SettledBy, ToolOutput } from "../log/event.ts";
-import { outputOf, outputOfModel, thrownText } from "./output.ts";
+import { type KeepBytes, outputOf, outputOfModel, thrownText } from "./output.ts";
 import type { PreparedTool } from "./prepare.ts";
 import { codedOutput } from "./settle.ts";
 
@@ -19,6 +19,7 @@ export interface BodyRun {
   signal: AbortSignal;
   graceMs: number;
   progress(data: Json): void;
+  keep: KeepBytes;
   /** Hears of a body that ended after it was abandoned. */
   late(output: ToolOutput): void;
 }
@@ -60,7 +61,11 @@ export function runBody(run: BodyRun, effects: Effects): Promise<BodyEnd> {
   run.signal.addEventListener("abort", onAbort, { once: true });
   if (run.signal.aborted) onAbort();
 
-  execute(run, controller.signal).then(
+  // What a body says after its call was settled goes to nobody: the call is over.
+  const progress = (data: Json) => {
+    if (!settled) run.progress(data);
+  };
+  execute({ ...run, progress }, controller.signal).then(
     (output) => settle(output, "tool"),
     (error) => settle(thrown(error, run.signal, controller.signal), "tool"),
   );
@@ -70,7 +75,7 @@ export function runBody(run: BodyRun, effects: Effects): Promise<BodyEnd> {
 /** Async, so that a body which throws at once is a rejected promise like any other. */
 async function execute(run: BodyRun, signal: AbortSignal): Promise<ToolOutput> {
   const { tool, outputChars } = run.prepared;
-  let value = tool.execute?.(run.input, {
+  const returned = tool.execute?.(run.input, {
     signal,
     callId: run.callId,
     idempotencyKey: run.idempotencyKey,
@@ -80,13 +85,11 @@ async function execute(run: BodyRun, signal: AbortSignal): Promise<ToolOutput> {
     messages: [],
     context: {},
   });
-  if (isAsyncIterable(value)) value = await lastOf(value, run.progress);
-  else value = await value;
+  const awaited = await returned;
+  const value = isAsyncIterable(awaited) ? await lastOf(awaited, run.progress) : awaited;
   if (tool.toModelOutput) {
-    return outputOfModel(
-      await tool.toModelOutput({ toolCallId: run.callId, input: run.input, output: value }),
-      outputChars,
-    );
+    const told = await tool.toModelOutput({ toolCallId: run.callId, input: run.input, output: value });
+    return outputOfModel(told, outputChars, run.keep);
   }
   return outputOf(value, outputChars);
 }

@@ -1,10 +1,13 @@
 /**
  * From what a body returned to what the model is told: one cap, one cleaning, for every tool.
  */
-import type { ToolResultOutput } from "@ai-sdk/provider-utils";
+import { convertBase64ToUint8Array, type ToolResultOutput } from "@ai-sdk/provider-utils";
 import { partShape } from "../log/check.ts";
 import type { Json, Part, ToolOutput } from "../log/event.ts";
 import { list } from "../log/shape.ts";
+
+/** Keeps bytes beside the log; gives their blob. */
+export type KeepBytes = (bytes: Uint8Array) => Promise<string>;
 
 const content = list(partShape);
 
@@ -20,10 +23,15 @@ export function cleanText(text: string): string {
 /** Cuts on a code point boundary, keeps head and tail, and says what is missing. */
 export function capText(text: string, chars: number): string {
   if (text.length <= chars) return text;
-  const head = Math.floor(chars * 0.7);
-  const tail = chars - head;
+  const head = text.slice(0, Math.floor(chars * 0.7));
+  const tail = text.slice(text.length - (chars - head.length));
   const cut = `\n[... ${text.length - chars} of ${text.length} characters left out ...]\n`;
-  return text.slice(0, head).toWellFormed() + cut + text.slice(text.length - tail).toWellFormed();
+  return whole(head) + cut + whole(tail);
+}
+
+/** Without the half of a pair that a cut left at either end. */
+function whole(text: string): string {
+  return text.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "");
 }
 
 /** Any value a body may return, as content for the model. */
@@ -35,7 +43,7 @@ export function outputOf(value: unknown, chars: number): ToolOutput {
 }
 
 /** What an AI SDK tool's `toModelOutput` gave. */
-export function outputOfModel(output: ToolResultOutput, chars: number): ToolOutput {
+export async function outputOfModel(output: ToolResultOutput, chars: number, keep: KeepBytes): Promise<ToolOutput> {
   switch (output.type) {
     case "text":
     case "error-text":
@@ -43,22 +51,41 @@ export function outputOfModel(output: ToolResultOutput, chars: number): ToolOutp
     case "json":
     case "error-json":
       return capped([dataPart(output.value)], output.type === "error-json", chars);
-    case "execution-denied":
-      return {
-        content: [{ type: "text", text: output.reason ?? "The execution was denied." }],
-        isError: true,
-        code: "TOOL_DENIED",
-      };
+    case "execution-denied": {
+      const text = output.reason ?? "The execution was denied.";
+      return { ...capped([{ type: "text", text }], true, chars), code: "TOOL_DENIED" };
+    }
     default:
-      return capped(output.value.map(modelPart), false, chars);
+      return capped(await Promise.all(output.value.map((part) => modelPart(part, keep))), false, chars);
   }
 }
 
 type ModelContent = Extract<ToolResultOutput, { type: "content" }>["value"][number];
 
-function modelPart(part: ModelContent): Part {
+async function modelPart(part: ModelContent, keep: KeepBytes): Promise<Part> {
   if (part.type === "text") return { type: "text", text: part.text };
-  return dataPart(part);
+  if (part.type !== "file") return dataPart(part);
+  const { data, mediaType } = part;
+  const file = {
+    type: "file" as const,
+    mediaType,
+    ...(part.filename === undefined ? {} : { filename: part.filename }),
+  };
+  switch (data.type) {
+    case "text":
+      return { type: "text", text: data.text };
+    case "url":
+      return { ...file, url: String(data.url) };
+    case "data":
+      return { ...file, blob: await keep(bytesOf(data.data)) };
+    case "reference":
+      return dataPart(part);
+  }
+}
+
+function bytesOf(data: string | Uint8Array | ArrayBuffer): Uint8Array {
+  if (typeof data === "string") return convertBase64ToUint8Array(data);
+  return data instanceof Uint8Array ? data : new Uint8Array(data);
 }
 
 function isContent(value: unknown): value is { content: Part[]; isError?: unknown } {
@@ -80,18 +107,56 @@ function dataPart(value: unknown): Part {
 function capped(parts: readonly Part[], isError: boolean, chars: number): ToolOutput {
   let left = chars;
   const kept = parts.map((part): Part => {
-    if (part.type === "file") return part;
-    const text = part.type === "text" ? part.text : JSON.stringify(part.data);
-    const short = capText(part.type === "text" ? cleanText(text) : text, Math.max(left, 0));
-    left -= Math.min(text.length, Math.max(left, 0));
-    return part.type === "data" && short === text ? part : { type: "text", text: short };
+    const clean = cleaned(part);
+    const text = textOf(clean);
+    const short = capText(text, left);
+    left = Math.max(0, left - text.length);
+    // What is cut is no JSON and no address any more.
+    return short === text ? clean : { type: "text", text: short };
   });
   return { content: kept, isError };
+}
+
+function cleaned(part: Part): Part {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: cleanText(part.text) };
+    case "data":
+      return { type: "data", data: cleanJson(part.data) };
+    case "file":
+      return part;
+  }
+}
+
+/** JSON hides lone surrogates and NUL in escapes; whoever parses it downstream meets them all the same. */
+function cleanJson(value: Json): Json {
+  if (typeof value === "string") return cleanText(value);
+  if (Array.isArray(value)) return value.map(cleanJson);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), cleanJson(inner ?? null)]));
+}
+
+/** What a part brings into context. A file's bytes are elsewhere, unless its address holds them. */
+function textOf(part: Part): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "data":
+      return JSON.stringify(part.data);
+    case "file":
+      return part.url ?? "";
+  }
 }
 
 /** The message of whatever was thrown, fit for the model: `throw undefined` happens. */
 export function thrownText(error: unknown): string {
   if (error === undefined || error === null) return "";
-  const text = error instanceof Error ? error.message || error.name : String(error);
+  let text: string;
+  try {
+    text = error instanceof Error ? error.message || error.name : String(error);
+  } catch {
+    // An object without a prototype, or with a `toString` of its own that throws.
+    text = "something that has no text was thrown";
+  }
   return capText(cleanText(text), 4_000);
 }

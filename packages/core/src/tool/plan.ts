@@ -1,12 +1,12 @@
 /**
- * What may run together. Pure: a function of calls in call order, their locks and what has ended.
+ * What may run together. Pure: a function of calls in call order, their locks and how far each is.
  */
 import type { Lock } from "./tool.ts";
 
-export type CallProgress = "waiting" | "running" | "ended";
+/** `asking`: a person is being asked. Like `waiting`, it holds its place before later calls that conflict with it. */
+export type CallProgress = "asking" | "waiting" | "running" | "ended";
 
 export interface PlannedCall {
-  id: string;
   locks: readonly Lock[];
   progress: CallProgress;
 }
@@ -22,16 +22,17 @@ export function conflict(a: readonly Lock[], b: readonly Lock[]): boolean {
 }
 
 /**
- * The calls that may start now: waiting, in conflict with no earlier call that has not ended, within the bound. A
- * waiting call holds its place, so that conflicting calls run in call order.
+ * The calls that may start now: waiting, in conflict with no earlier call that has not ended, within the bound. The
+ * first call that has not ended can always start once it waits, so nothing starves.
  */
-export function startable(calls: readonly PlannedCall[], bound: number): PlannedCall[] {
+export function startable<Call extends PlannedCall>(calls: readonly Call[], bound: number): Call[] {
   let free = bound - calls.filter((call) => call.progress === "running").length;
-  const chosen: PlannedCall[] = [];
-  const before: PlannedCall[] = [];
+  const chosen: Call[] = [];
+  const before: Call[] = [];
   for (const call of calls) {
+    if (free <= 0) break;
     if (call.progress === "ended") continue;
-    if (call.progress === "waiting" && free > 0 && !before.some((earlier) => conflict(earlier.locks, call.locks))) {
+    if (call.progress === "waiting" && !before.some((earlier) => conflict(earlier.locks, call.locks))) {
       chosen.push(call);
       free -= 1;
     }

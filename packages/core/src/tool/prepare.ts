@@ -12,6 +12,7 @@ import { limit } from "../limit.ts";
 import type { CallPart, Effect, Json, ToolOutput } from "../log/event.ts";
 import { seen } from "../log/shape.ts";
 import type { ToolHeader } from "../log/value.ts";
+import { thrownText } from "./output.ts";
 import { codedOutput } from "./settle.ts";
 import { everything, type Lock, type Tool, type ToolSet } from "./tool.ts";
 
@@ -27,7 +28,7 @@ export interface PreparedTool {
 
 export type PreparedTools = ReadonlyMap<string, PreparedTool>;
 
-/** Resolves schemas and defaults. Throws INVALID_INPUT for a tool that has no body or no usable schema. */
+/** Resolves schemas and defaults. Throws INVALID_INPUT for a tool that has no body or figures that are none. */
 export async function prepareTools(tools: ToolSet): Promise<PreparedTools> {
   const prepared = new Map<string, PreparedTool>();
   for (const [name, given] of Object.entries(tools)) {
@@ -38,6 +39,14 @@ export async function prepareTools(tools: ToolSet): Promise<PreparedTools> {
         `tool ${seen(name)} has no execute function; give it one, or leave the tool out`,
       );
     }
+    const timeoutMs = tool.timeoutMs ?? limit.toolTimeoutMs;
+    const outputChars = tool.outputChars ?? limit.toolOutputChars;
+    if (!(timeoutMs >= 0 && outputChars >= 0)) {
+      throw new PawlError(
+        "INVALID_INPUT",
+        `tool ${seen(name)}: timeoutMs and outputChars are 0 or more, are ${seen([timeoutMs, outputChars])}`,
+      );
+    }
     const schema = schemaOf(tool.inputSchema);
     const inputSchema = (await schema.jsonSchema) as Json;
     const description = typeof tool.description === "string" ? tool.description : undefined;
@@ -45,8 +54,9 @@ export async function prepareTools(tools: ToolSet): Promise<PreparedTools> {
       name,
       header: { name, ...(description === undefined ? {} : { description }), inputSchema },
       effect: tool.effect ?? "write",
-      timeoutMs: tool.timeoutMs ?? limit.toolTimeoutMs,
-      outputChars: tool.outputChars ?? limit.toolOutputChars,
+      // A timer set beyond its greatest delay would fire at once.
+      timeoutMs: Math.min(timeoutMs, limit.timerMs),
+      outputChars,
       tool,
       schema,
     });
@@ -60,9 +70,17 @@ function schemaOf(given: Tool["inputSchema"]): Schema {
   return jsonSchema(given as JSONSchema7);
 }
 
-export type CheckedCall =
-  | { ok: true; input: unknown; locks: Lock[]; prepared: PreparedTool }
-  | { ok: false; output: ToolOutput };
+/** A call that may run, as far as the call itself says. */
+export interface RunnableCall {
+  ok: true;
+  input: unknown;
+  locks: readonly Lock[];
+  prepared: PreparedTool;
+  /** The tool itself asks for a person's approval, whatever the policy allows. */
+  needsApproval: boolean;
+}
+
+export type CheckedCall = RunnableCall | { ok: false; output: ToolOutput };
 
 /** Whether a call may run: tool known, input whole, JSON, valid. */
 export async function checkCall(
@@ -78,15 +96,23 @@ export async function checkCall(
     return refused(
       codedOutput("TOOL_INPUT_INVALID", `the input is not JSON: ${seen(part.input)}. Send one JSON object.`),
     );
-  const checked = await checkInput(prepared, parsed.value, validate);
-  if (!checked.ok)
-    return refused(codedOutput("TOOL_INPUT_INVALID", `${checked.issues.slice(0, 8).join("; ")}. Not run.`));
   try {
-    const locks = (await prepared.tool.locks?.(checked.value)) ?? [everything];
-    return { ok: true, input: checked.value, locks, prepared };
+    const checked = await checkInput(prepared, parsed.value, validate);
+    if (!checked.ok)
+      return refused(codedOutput("TOOL_INPUT_INVALID", `${checked.issues.slice(0, 8).join("; ")}. Not run.`));
+    const { tool } = prepared;
+    const locks = (await tool.locks?.(checked.value)) ?? [everything];
+    const needsApproval = await asksFor(tool, part, checked.value);
+    return { ok: true, input: checked.value, locks, prepared, needsApproval };
   } catch (error) {
-    return refused(codedOutput("TOOL_INPUT_INVALID", error instanceof Error ? error.message : String(error)));
+    // A check that fails cannot vouch for the call: one that never ran is the better mistake.
+    return refused(codedOutput("TOOL_INPUT_INVALID", `the input could not be checked: ${thrownText(error)}. Not run.`));
   }
+}
+
+async function asksFor({ needsApproval }: Tool, part: CallPart, input: unknown): Promise<boolean> {
+  if (typeof needsApproval !== "function") return needsApproval === true;
+  return (await needsApproval(input, { toolCallId: part.id, messages: [], context: {} })) !== false;
 }
 
 function refused(output: ToolOutput): CheckedCall {
@@ -131,16 +157,20 @@ function issuesOf(error: Error): string[] {
 /** Names that are close: a bare "unknown tool" makes models repeat the same call. */
 function unknownTool(name: string, known: readonly string[]): string {
   const wanted = simplified(name);
-  const close = known.filter((one) => {
-    const other = simplified(one);
-    return other === wanted || other.endsWith(wanted) || wanted.endsWith(other) || distance(other, wanted) <= 2;
-  });
-  const hint = close.length > 0 && wanted !== "" ? ` Did you mean ${close.slice(0, 3).join(" or ")}?` : "";
+  const close = wanted === "" ? [] : known.filter((one) => isClose(simplified(one), wanted));
+  const hint = close.length > 0 ? ` Did you mean ${close.slice(0, 3).join(" or ")}?` : "";
   return `there is no tool ${seen(name)}.${hint} Tools: ${known.slice(0, 40).join(", ") || "none"}.`;
 }
 
 function simplified(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, "");
+}
+
+/** The same but for case and signs, for a namespace before it, or for a slip: one letter in three, two at most. */
+function isClose(known: string, wanted: string): boolean {
+  if (known === wanted || known.endsWith(wanted) || wanted.endsWith(known)) return true;
+  const slips = Math.min(2, Math.floor(known.length / 3));
+  return Math.abs(known.length - wanted.length) <= slips && distance(known, wanted) <= slips;
 }
 
 /** Levenshtein distance over short names. */

@@ -7,12 +7,10 @@
  * 3. The words are the same every time, so that a derived request has the same bytes.
  */
 import type { ResultCode, SettledBy, ToolOutput, ToolSettled } from "../log/event.ts";
+import { capText, cleanText } from "./output.ts";
 import type { PendingCall } from "./pending.ts";
 
-const words: Record<
-  "TOOL_NOT_STARTED" | "TOOL_OUTCOME_UNKNOWN" | "TOOL_ABORTED" | "TOOL_ABANDONED" | "TOOL_INPUT_CUT",
-  string
-> = {
+const words: Partial<Record<ResultCode, string>> = {
   TOOL_NOT_STARTED: "This call was never started, so it had no effect. Make it again if it is still wanted.",
   TOOL_OUTCOME_UNKNOWN:
     "This call was started, and its result is not known: it may have taken effect in whole, in part or not at all. " +
@@ -25,10 +23,13 @@ const words: Record<
     "The output limit cut this call's input, so it was not run. Write less per call: split the work over several calls.",
 };
 
+/** Our own words quote inputs, schemas and errors of others; a page of them helps, more would crowd out the rest. */
+const toldChars = 4_000;
+
 /** An error result with a code, and the code in the text, since the model only sees text. */
-export function codedOutput(code: ResultCode, text?: string): ToolOutput {
-  const told = text ?? (words as Partial<Record<ResultCode, string>>)[code] ?? "";
-  return { content: [{ type: "text", text: `${code}: ${told}` }], isError: true, code };
+export function codedOutput(code: ResultCode, text = words[code] ?? ""): ToolOutput {
+  const told = `${code}: ${capText(cleanText(text), toldChars)}`;
+  return { content: [{ type: "text", text: told }], isError: true, code };
 }
 
 /** What a call without a recorded result is told. */

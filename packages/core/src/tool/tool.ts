@@ -30,6 +30,13 @@ export interface Tool<Input = unknown> {
   execute?(input: Input, context: ToolContext): unknown;
   /** Looks at the world after a crash, for a call that was entered and has no result. Must not repeat the effect. */
   reconcile?(call: DoubtfulCall<Input>): Promise<Reconciled>;
+  /** AI SDK: asks for a person's approval also where the policy allows the call. */
+  needsApproval?:
+    | boolean
+    | ((
+        input: Input,
+        options: { toolCallId: string; messages: []; context: Record<string, never> },
+      ) => boolean | PromiseLike<boolean>);
   /** AI SDK: how a return value is told to the model. */
   toModelOutput?(options: {
     toolCallId: string;

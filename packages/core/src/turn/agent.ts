@@ -2,7 +2,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { defaultPolicy, policyOf, type RecoveryPolicy } from "../attempt/policy.ts";
 import { defaultWatch, type WatchPolicy } from "../attempt/watchdog.ts";
+import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
+import { seen } from "../log/shape.ts";
 import type { ModelRef, RequestHeader, Settings, Usage } from "../log/value.ts";
 import type { Approver, Permission } from "../tool/approval.ts";
 import { type PreparedTools, prepareTools } from "../tool/prepare.ts";
@@ -47,7 +49,15 @@ export interface PreparedAgent {
   price: NonNullable<Agent["price"]>;
 }
 
+/** Throws INVALID_INPUT for a figure with which no turn could come to its end. */
 export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
+  const atLeast = { stepsPerTurn: 1, concurrentTools: 1, toolGraceMs: 0 };
+  for (const [name, least] of Object.entries(atLeast)) {
+    const value = agent[name as keyof typeof atLeast];
+    if (value !== undefined && !(value >= least)) {
+      throw new PawlError("INVALID_INPUT", `the agent's ${name} is ${least} or more, is ${seen(value)}`);
+    }
+  }
   const tools = await prepareTools(agent.tools ?? {});
   return {
     model: agent.model,
@@ -59,7 +69,7 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     approver: agent.approver,
     stepsPerTurn: agent.stepsPerTurn ?? limit.stepsPerTurn,
     concurrentTools: agent.concurrentTools ?? limit.concurrentTools,
-    toolGraceMs: agent.toolGraceMs ?? limit.toolGraceMs,
+    toolGraceMs: Math.min(agent.toolGraceMs ?? limit.toolGraceMs, limit.timerMs),
     price: agent.price ?? (() => undefined),
   };
 }

@@ -3,25 +3,23 @@
  * for a step failure and in a fork. Executes nothing. Pure.
  */
 import { noExposure } from "../attempt/exposure.ts";
-import type { LogEvent, MessagePart, ToolSettled } from "../log/event.ts";
-import type { Exposure, Failure, Outcome } from "../log/value.ts";
-import { unsettled } from "../tool/pending.ts";
+import type { LogEvent } from "../log/event.ts";
+import type { Failure, Outcome } from "../log/value.ts";
+import { pendingOf, unsettled } from "../tool/pending.ts";
 import { settleMissing } from "../tool/settle.ts";
+import type { Proven } from "./journal.ts";
 import type { TurnState } from "./state.ts";
 
 export interface Closing {
   outcome: Outcome;
   /** The original failure: on the step and on the turn. */
   failure?: Failure;
-  /** Results that bodies gave and no batch held yet. They go before synthetic ones are made. */
-  results?: readonly ToolSettled[];
   /** What the partial journal proves of an open attempt. */
-  fragment?: { parts: MessagePart[]; exposure: Exposure };
+  fragment?: Proven;
 }
 
-export function closeTurn({ turn }: TurnState, closing: Closing): LogEvent[] {
+export function closeTurn({ turn }: TurnState, { outcome, failure, fragment }: Closing): LogEvent[] {
   if (!turn) return [];
-  const { outcome, failure, fragment } = closing;
   const failed = failure ? { failure } : {};
   const events: LogEvent[] = [];
   const { step } = turn;
@@ -38,13 +36,37 @@ export function closeTurn({ turn }: TurnState, closing: Closing): LogEvent[] {
     });
   }
   if (step) {
-    events.push(...settled(unsettled(step.calls), closing.results ?? []));
+    events.push(...settleMissing(unsettled(step.calls)));
     events.push({ type: "step.ended", step: step.id, ...failed });
   }
   events.push({ type: "turn.ended", turn: turn.id, outcome, ...failed });
   return events;
 }
 
-function settled(calls: ReturnType<typeof unsettled>, results: readonly ToolSettled[]): ToolSettled[] {
-  return calls.flatMap((call) => results.find((result) => result.call === call.part.id) ?? settleMissing([call]));
+/**
+ * Of what the log refused, that which has happened and is not there: how the open attempt ended, its message, results of
+ * its calls. They are recorded before the turn is closed. What was only announced (an entry, a step) did not happen.
+ */
+export function unrecordedFacts({ turn }: TurnState, refused: readonly LogEvent[]): LogEvent[] {
+  const step = turn?.step;
+  let open = step?.attempt?.attempt;
+  let committed: string | undefined;
+  const waiting = new Set(step ? unsettled(step.calls).map((call) => call.part.id) : []);
+  return refused.filter((event) => {
+    switch (event.type) {
+      case "attempt.ended":
+        if (event.attempt !== open) return false;
+        open = undefined;
+        committed = event.end === "committed" ? event.attempt : undefined;
+        return true;
+      case "message.committed":
+        if (event.attempt !== committed) return false;
+        for (const call of pendingOf(event.parts).keys()) waiting.add(call);
+        return true;
+      case "tool.settled":
+        return waiting.delete(event.call);
+      default:
+        return false;
+    }
+  });
 }

@@ -8,6 +8,7 @@ import type { OpenStep, OpenTurn, TurnState } from "./state.ts";
 
 export interface TurnLimits {
   stepsPerTurn: number;
+  recovery: { elapsedMsPerTurn?: number; costPerTurn?: number };
 }
 
 export type Next =
@@ -22,10 +23,17 @@ export type Next =
   | { do: "end-step" }
   | { do: "end-turn"; outcome: Outcome; failure?: Failure };
 
-/** `aborted`: the turn was told to end; nothing new begins, what is open is closed first. */
-export function decideNext({ turn }: TurnState, limits: TurnLimits, aborted: boolean): Next {
+/** What came from outside since the turn began. */
+export interface Posted {
+  /** The turn was told to end: nothing new begins, what is open is closed first. */
+  aborted: boolean;
+  /** A steer waits: an answer that would have ended the turn is followed by one more step. */
+  steered: boolean;
+}
+
+export function decideNext({ turn }: TurnState, limits: TurnLimits, { aborted, steered }: Posted): Next {
   if (!turn) return { do: "idle" };
-  const next = turn.step ? withinStep(turn.step) : betweenSteps(turn, limits);
+  const next = turn.step ? withinStep(turn.step) : betweenSteps(turn, limits, steered);
   const begins = next.do === "attempt" || next.do === "start-step";
   return aborted && begins ? { do: "end-turn", outcome: { type: "aborted" } } : next;
 }
@@ -57,6 +65,8 @@ function endOf(step: OpenStep): Next {
 function outcomeOf({ ended }: OpenStep): Outcome {
   const until = ended?.decision?.until;
   if (until !== undefined) return { type: "rate-limited", until };
+  const limit = ended?.decision?.limit;
+  if (limit !== undefined) return { type: "limit", limit };
   switch (ended?.failure?.kind) {
     case "aborted":
       return { type: "aborted" };
@@ -80,17 +90,21 @@ function outcomeOf({ ended }: OpenStep): Outcome {
 }
 
 /** Calls decide whether to go on; the finish reason only vetoes, since some endpoints say `stop` beside calls. */
-function betweenSteps(turn: OpenTurn, limits: TurnLimits): Next {
+function betweenSteps(turn: OpenTurn, limits: TurnLimits, steered: boolean): Next {
   const message = turn.lastMessage;
   if (!message) return turn.steps === 0 ? { do: "start-step" } : { do: "end-turn", outcome: { type: "failed" } };
-  if (message.finish.reason === "content-filter") return { do: "end-turn", outcome: { type: "filtered" } };
+  const { reason } = message.finish;
+  if (reason === "content-filter") return { do: "end-turn", outcome: { type: "filtered" } };
   const asked = message.parts.some((part) => part.type === "tool-call" && !part.providerExecuted);
-  if (asked) {
-    if (turn.steps >= limits.stepsPerTurn) return { do: "end-turn", outcome: { type: "limit", limit: "steps" } };
-    return { do: "start-step" };
-  }
-  return {
-    do: "end-turn",
-    outcome: message.finish.reason === "length" ? { type: "truncated" } : { type: "completed" },
-  };
+  const used = usedUp(turn, limits);
+  if (!used && (asked || steered)) return { do: "start-step" };
+  if (used && asked) return { do: "end-turn", outcome: { type: "limit", limit: used } };
+  return { do: "end-turn", outcome: { type: reason === "length" ? "truncated" : "completed" } };
+}
+
+/** The budget that allows no further step. */
+function usedUp(turn: OpenTurn, { stepsPerTurn, recovery }: TurnLimits): "steps" | "time" | "cost" | undefined {
+  if (turn.steps >= stepsPerTurn) return "steps";
+  if (turn.elapsedMs >= (recovery.elapsedMsPerTurn ?? Number.POSITIVE_INFINITY)) return "time";
+  return turn.cost >= (recovery.costPerTurn ?? Number.POSITIVE_INFINITY) ? "cost" : undefined;
 }

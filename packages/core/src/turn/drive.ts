@@ -8,76 +8,50 @@
  *    original failure. If the log refuses even that, no end is claimed; the session reads as interrupted.
  * 3. A driver that lost its lease stops without another word (L8).
  */
-import { decide } from "../attempt/decide.ts";
 import { failureOf } from "../attempt/failure.ts";
-import { type AttemptResult, runAttempt } from "../attempt/run.ts";
-import type { Effects } from "../effects.ts";
-import { isPawlError, unreachable } from "../error.ts";
-import type { AttemptEnd, AttemptEnded, MessagePart, ToolSettled } from "../log/event.ts";
-import type { Decision, Exposure, Failure } from "../log/value.ts";
-import type { Store } from "../store/store.ts";
-import { DispatchError, dispatch } from "../tool/dispatch.ts";
+import { type ErrorCode, isPawlError, unreachable } from "../error.ts";
+import type { Failure } from "../log/value.ts";
+import { dispatch } from "../tool/dispatch.ts";
 import { unsettled } from "../tool/pending.ts";
-import type { Feed } from "../view/feed.ts";
-import type { TurnAbort } from "./abort.ts";
-import type { PreparedAgent } from "./agent.ts";
-import { closeTurn } from "./close.ts";
-import type { LiveContext } from "./context.ts";
+import { closeAttempt, makeAttempt, recordLateAnswers } from "./attempt.ts";
+import { closeTurn, unrecordedFacts } from "./close.ts";
 import { decideNext, type Next } from "./decide.ts";
-import type { Inbox } from "./inbox.ts";
-import { Journal, readJournal } from "./journal.ts";
-import type { DriverLease } from "./lease.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Driver } from "./driver.ts";
 import { settleDoubtful } from "./recover.ts";
-import { callOptions } from "./request.ts";
-import { type OpenStep, remainingWait } from "./state.ts";
-
-export interface Driver {
-  session: string;
-  store: Store;
-  effects: Effects;
-  agent: PreparedAgent;
-  lease: DriverLease;
-  ledger: Ledger;
-  context: LiveContext;
-  inbox: Inbox;
-  feed: Feed;
-  abort: TurnAbort;
-}
+import { openStep } from "./state.ts";
+import { startStep } from "./step.ts";
 
 /** Drives until no turn is open and no input waits. Rejects with what made driving impossible. */
 export async function drive(driver: Driver): Promise<void> {
+  const { ledger, agent, abort, inbox } = driver;
   for (;;) {
-    const { ledger, agent, abort } = driver;
     try {
-      const next = decideNext(ledger.state, agent, abort.aborted);
-      if (next.do === "idle" && !(await openTurn(driver))) return;
-      await perform(driver, next);
+      const next = decideNext(ledger.state, agent, { aborted: abort.aborted, steered: inbox.steered });
+      if (next.do !== "idle") await perform(driver, next);
+      else if (!(await openTurn(driver))) return;
     } catch (error) {
       await failStep(driver, error);
     }
   }
 }
 
-async function perform(driver: Driver, next: Next): Promise<void> {
+async function perform(driver: Driver, next: Exclude<Next, { do: "idle" }>): Promise<void> {
   const { ledger } = driver;
   switch (next.do) {
-    case "idle":
-      return;
     case "start-step":
       return startStep(driver);
     case "attempt":
-      return attempt(driver);
+      return makeAttempt(driver);
     case "close-attempt":
       return closeAttempt(driver);
     case "run-tools":
       return runTools(driver);
     case "end-step":
-      return ledger.stage({ type: "step.ended", step: openStep(driver).id });
+      return ledger.stage({ type: "step.ended", step: openStep(ledger.state).id });
     case "end-turn": {
-      const { outcome, failure } = next;
-      for (const post of driver.inbox.aborts()) ledger.consume(post);
-      for (const event of closeTurn(ledger.state, { outcome, ...(failure ? { failure } : {}) })) ledger.stage(event);
+      for (const post of driver.inbox.takeAborts()) ledger.consume(post);
+      recordLateAnswers(driver);
+      for (const event of closeTurn(ledger.state, next)) ledger.stage(event);
       return ledger.commit();
     }
     default:
@@ -85,196 +59,56 @@ async function perform(driver: Driver, next: Next): Promise<void> {
   }
 }
 
-/** Claims the next input: input and turn are one batch with the first step and attempt. */
-async function openTurn({ inbox, ledger, effects, abort }: Driver): Promise<boolean> {
+/** Claims the next input: input and turn are one batch with the first step and attempt. False: nothing is left to do. */
+async function openTurn(driver: Driver): Promise<boolean> {
+  const { inbox, ledger, effects, abort } = driver;
   if (abort.closed) return false;
-  const post = await inbox.nextInput();
-  if (!post) return false;
+  await inbox.refresh();
+  const { last } = ledger.state;
+  for (const post of inbox.takeAborts()) {
+    ledger.consume(post);
+    ledger.stage({ type: "note.recorded", about: last?.turn ?? post, text: "an abort came when its turn had ended" });
+  }
+  recordLateAnswers(driver);
+  // What a person typed into a turn that then was stopped waits for their next word; any other steer is one.
+  const input = inbox.takeInput(last?.outcome.type !== "aborted");
+  if (!input) {
+    await ledger.commit();
+    return false;
+  }
   abort.renew();
-  for (const stale of inbox.aborts()) ledger.consume(stale);
-  ledger.consume(post.id);
-  ledger.stage({ type: "input.accepted", input: post.id, kind: "prompt", content: post.content });
-  ledger.stage({ type: "turn.started", turn: effects.id("t"), inputs: [post.id] });
+  ledger.stage({ type: "input.accepted", input: input.id, kind: input.kind, content: input.content });
+  ledger.stage({ type: "turn.started", turn: effects.id("t"), inputs: [input.id] });
   return true;
 }
 
-function startStep({ ledger, agent, effects }: Driver): void {
-  const { turn, header } = ledger.state;
-  if (!turn) return;
-  const changed = JSON.stringify(header) !== JSON.stringify(agent.header);
-  ledger.stage({
-    type: "step.started",
-    step: effects.id("st"),
-    turn: turn.id,
-    number: turn.steps + 1,
-    ...(changed ? { header: agent.header } : {}),
-  });
-}
-
-async function attempt(driver: Driver): Promise<void> {
-  const { ledger, agent, effects, inbox } = driver;
-  const decision = openStep(driver).ended?.decision;
-  if (decision) {
-    await ledger.commit();
-    await pause(driver, remainingWait(decision, effects.clock.now()));
-    if (driver.abort.aborted) return;
-  }
-  for (const steer of inbox.steers()) {
-    ledger.consume(steer.id);
-    ledger.stage({ type: "input.accepted", input: steer.id, kind: "steer", content: steer.content });
-  }
-  const step = openStep(driver);
-  const id = effects.id("a");
-  ledger.stage({
-    type: "attempt.started",
-    attempt: id,
-    step: step.id,
-    number: step.attempts + 1,
-    purpose: "step",
-    model: agent.header.model,
-  });
-  await ledger.commit();
-  driver.lease.assertValid();
-  const result = await request(driver, id);
-  if (result.failure) endFailed(driver, id, result, result.failure);
-  else endCommitted(driver, id, result);
-}
-
-async function request(driver: Driver, attempt: string): Promise<AttemptResult> {
-  const { feed, store, session, lease, effects, agent, context } = driver;
-  const journal = new Journal(store, session, lease.epoch, attempt, effects);
-  const result = await runAttempt(
-    {
-      attempt,
-      model: agent.model,
-      options: callOptions(agent.header, context.prompt(agent.header.instructions)),
-      signal: driver.abort.signal,
-      watch: agent.watch,
-      sink: {
-        started: (part) =>
-          feed.push({
-            type: "part.started",
-            attempt,
-            part: part.id,
-            kind: part.type,
-            ...(part.type === "tool-call" ? { tool: part.tool } : {}),
-          }),
-        delta: (part, text) => {
-          feed.delta(attempt, part.id, text);
-          journal.grew(part, text.length);
-        },
-        ended: (part) => feed.push({ type: "part.ended", attempt, part: part.id }),
-      },
-    },
-    effects,
-  );
-  journal.stop();
-  return result;
-}
-
-function endCommitted(driver: Driver, id: string, result: AttemptResult): void {
-  const { ledger, agent } = driver;
-  ledger.dropPartial(id);
-  ledger.stage(ended(driver, id, "committed", result));
-  ledger.stage({
-    type: "message.committed",
-    attempt: id,
-    parts: result.parts,
-    finish: result.finish ?? { reason: "stop" },
-    model: agent.header.model,
-    ...(result.responseId === undefined ? {} : { responseId: result.responseId }),
-  });
-}
-
-function endFailed(driver: Driver, id: string, result: AttemptResult, failure: Failure): void {
-  const { ledger } = driver;
-  const decision = decideAfter(driver, result.exposure, failure);
-  ledger.dropPartial(id);
-  ledger.stage({
-    ...ended(driver, id, endOf(decision), result),
-    failure,
-    decision,
-    ...(result.parts.length > 0 ? { fragment: result.parts } : {}),
-  });
-}
-
-function endOf({ action }: Decision): AttemptEnd {
-  if (action === "seal") return "sealed";
-  return action === "stop" ? "failed" : "discarded";
-}
-
-function ended({ agent }: Driver, attempt: string, end: AttemptEnd, result: AttemptResult): AttemptEnded {
-  const cost = agent.price(result.usage, agent.header.model);
-  return {
-    type: "attempt.ended",
-    attempt,
-    end,
-    exposure: result.exposure,
-    usage: result.usage,
-    ...(cost === undefined ? {} : { cost }),
-    ...(result.firstPartMs === undefined ? {} : { firstPartMs: result.firstPartMs }),
-    durationMs: result.durationMs,
-  };
-}
-
-function decideAfter(driver: Driver, exposure: Exposure, failure: Failure): Decision {
-  const { ledger, agent, effects } = driver;
-  const step = openStep(driver);
-  const spent = {
-    attemptsOfStep: step.attempts,
-    attemptsOfTurn: ledger.state.turn?.attempts ?? 0,
-    sealsOfStep: step.seals,
-    compactionsOfStep: step.compactions,
-    stripped: step.stripped,
-  };
-  return decide(exposure, failure, agent.recovery, spent, { now: effects.clock.now(), jitter: effects.random() });
-}
-
-/** After a take-over: the crashed attempt ends with what its journal proves, and goes to the same table. */
-async function closeAttempt(driver: Driver): Promise<void> {
-  const { ledger, store, session } = driver;
-  const open = openStep(driver).attempt;
-  if (!open) return;
-  const partial = await store.readPartial(session);
-  const proven = readJournal(partial?.attempt === open.attempt ? partial.chunks : []);
-  const failure = failureOf("stream-broken", "the process that ran this attempt ended", "runtime");
-  ledger.dropPartial(open.attempt);
-  ledger.stage({
-    type: "attempt.ended",
-    attempt: open.attempt,
-    end: "interrupted",
-    exposure: proven.exposure,
-    failure,
-    decision: decideAfter(driver, proven.exposure, failure),
-    usage: { measure: "unknown" },
-    durationMs: 0,
-    ...(proven.parts.length > 0 ? { fragment: proven.parts as MessagePart[] } : {}),
-  });
-}
-
 async function runTools(driver: Driver): Promise<void> {
-  const { ledger, lease, feed, agent, effects } = driver;
-  const step = openStep(driver);
+  const { ledger, lease, feed, agent, effects, abort, store, session } = driver;
+  const { calls } = openStep(ledger.state);
   // Whatever is entered here without a result was entered by a driver that died: we have entered nothing yet.
-  for (const call of unsettled(step.calls)) {
-    const settled = await settleDoubtful(call, agent.tools, effects.validate);
+  for (const call of unsettled(calls)) {
+    const settled = await settleDoubtful(call, agent.tools, effects);
     if (settled) ledger.stage(settled);
   }
   await dispatch(
-    unsettled(step.calls),
+    unsettled(calls),
     {
       stage: (event) => ledger.stage(event),
       commit: () => ledger.commit(),
       assertLease: () => lease.assertValid(),
       progress: (call, data) => feed.push({ type: "tool.progress", call, data }),
-      note: (about, text, data) =>
-        ledger.stage({ type: "note.recorded", about, text, ...(data === undefined ? {} : { data }) }),
+      keep: (bytes) => store.putBlob(bytes),
+      // By post, since we may long have ceased to drive when a deaf body ends. Where even that fails, nobody can help.
+      late: (call, output) =>
+        void store
+          .post(session, { id: effects.id("late"), kind: "answer", body: { call, output: { ...output } } })
+          .catch(() => {}),
     },
     {
       tools: agent.tools,
       permission: agent.permission,
       approver: agent.approver,
-      signal: driver.abort.signal,
+      signal: abort.signal,
       concurrency: agent.concurrentTools,
       graceMs: agent.toolGraceMs,
       effects,
@@ -284,40 +118,45 @@ async function runTools(driver: Driver): Promise<void> {
 
 /** Settles, closes, and propagates the original failure through the turn's end. Rethrows what cannot be recorded. */
 async function failStep(driver: Driver, error: unknown): Promise<void> {
-  const original = error instanceof DispatchError ? error.cause : error;
-  if (isPawlError(original, "FENCED") || isPawlError(original, "CONFLICT") || isPawlError(original, "BUG"))
-    throw original;
-  const results: readonly ToolSettled[] = error instanceof DispatchError ? error.results : [];
-  const kind = isPawlError(original) ? "store" : "tool-runtime";
-  const failure = failureOf(kind, original instanceof Error ? original.message : String(original), "runtime");
-  const { ledger } = driver;
+  if (isPawlError(error) && silent.has(error.code)) throw error;
+  const failure = stepFailure(error);
   try {
-    await ledger.load();
-    driver.inbox.reset();
-    if (!ledger.state.turn) throw original;
-    for (const event of closeTurn(ledger.state, { outcome: { type: "failed" }, failure, results })) ledger.stage(event);
-    await ledger.commit();
-  } catch {
-    throw original;
+    if (await recordFailure(driver, failure, unrecordedFacts)) return;
+  } catch (again) {
+    // A fact that cannot be written (too large, not JSON) must not keep its turn open for ever: without it, then.
+    if (isPawlError(again, "INVALID_EVENT") && (await recordFailure(driver, failure).catch(() => false))) return;
   }
+  throw error;
 }
 
-/** Waits, unless the turn is aborted. */
-function pause({ effects, abort }: Driver, ms: number): Promise<void> {
-  if (ms <= 0 || abort.aborted) return Promise.resolve();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const cancel = effects.timers.after(ms, resolve);
-  const onAbort = () => {
-    cancel();
-    resolve();
-  };
-  const { signal } = abort;
-  signal.addEventListener("abort", onAbort, { once: true });
-  return promise.finally(() => signal.removeEventListener("abort", onAbort));
+/** Somebody else drives, or we are not to be trusted: no further word in this log. */
+const silent: ReadonlySet<ErrorCode> = new Set(["FENCED", "CONFLICT", "BUG"]);
+const storeCodes: ReadonlySet<ErrorCode> = new Set([
+  "STORE_UNAVAILABLE",
+  "STORE_FULL",
+  "STORE_CLOSED",
+  "INVALID_EVENT",
+  "CORRUPT",
+]);
+
+function stepFailure(error: unknown): Failure {
+  const kind = isPawlError(error) && storeCodes.has(error.code) ? "store" : "tool-runtime";
+  return failureOf(kind, error instanceof Error ? error.message : String(error), "runtime");
 }
 
-function openStep({ ledger }: Driver): OpenStep {
-  const step = ledger.state.turn?.step;
-  if (!step) throw new Error("no step is open");
-  return step;
+/** Whether the turn has its end in the log. False where the log knows of no such turn. */
+async function recordFailure(
+  { ledger, inbox }: Driver,
+  failure: Failure,
+  factsOf: typeof unrecordedFacts = () => [],
+): Promise<boolean> {
+  const refused = await ledger.load();
+  inbox.reset();
+  const { turn, last } = ledger.state;
+  // An append may fail after it was done: then the end that we wanted is there.
+  if (!turn) return refused.some((event) => event.type === "turn.ended" && event.turn === last?.turn);
+  for (const fact of factsOf(ledger.state, refused)) ledger.stage(fact);
+  for (const event of closeTurn(ledger.state, { outcome: { type: "failed" }, failure })) ledger.stage(event);
+  await ledger.commit();
+  return true;
 }

@@ -1,16 +1,24 @@
 /**
- * The mailbox as a driver reads it: inputs open turns, steers join the next attempt, aborts end the open turn. Posts
- * stay in the store until the batch that uses them.
+ * The mailbox as a driver reads it: inputs open turns, steers join the next attempt, aborts end the open turn, late
+ * answers become notes. Posts stay in the store until the batch that uses them.
  */
 import { PawlError } from "../error.ts";
 import { partShape } from "../log/check.ts";
-import type { Part } from "../log/event.ts";
-import { list, seen } from "../log/shape.ts";
+import type { Json, Part } from "../log/event.ts";
+import { isId, list, seen } from "../log/shape.ts";
 import type { MailboxEntry, Store } from "../store/store.ts";
 
 export interface InputPost {
   id: string;
+  kind: "prompt" | "steer";
   content: Part[];
+}
+
+/** An answer to a call that was settled without it. */
+export interface LateAnswer {
+  id: string;
+  call: string;
+  output: Json;
 }
 
 const content = list(partShape);
@@ -28,11 +36,13 @@ export function contentOf(input: string | readonly Part[]): Part[] {
 export class Inbox {
   readonly #store: Store;
   readonly #session: string;
-  /** Hears of an abort and the turn it is addressed to. */
+  /** Hears of every abort that waits and the turn it is addressed to, each time the mailbox is read. */
   readonly #onAbort: (turn: string) => void;
   #entries: readonly MailboxEntry[] = [];
-  readonly #used = new Set<string>();
-  readonly #aborts: string[] = [];
+  /** Taken, and not gone from the mailbox yet. */
+  readonly #taken = new Set<string>();
+  #reading: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
   #end: () => void = () => {};
 
   constructor(store: Store, session: string, onAbort: (turn: string) => void) {
@@ -43,56 +53,90 @@ export class Inbox {
 
   /** Reads the mailbox now and whenever the store says that something came. */
   async open(): Promise<void> {
-    await this.#refresh();
-    this.#end = this.#store.watch(this.#session, () => void this.#refresh().catch(() => {}));
+    this.#end = this.#store.watch(this.#session, () => void this.refresh().catch(() => {}));
+    await this.refresh();
   }
 
   close(): void {
     this.#end();
   }
 
-  /** The oldest input that no turn has claimed. */
-  async nextInput(): Promise<InputPost | undefined> {
-    await this.#refresh();
-    return this.#take("input")[0];
+  /**
+   * Reads the mailbox. Resolves after a read that began later than this call. One at a time: of two that overlap, the
+   * older could bring back what the newer saw consumed.
+   */
+  refresh(): Promise<void> {
+    this.#next ??= this.#reading.then(() => {
+      this.#next = undefined;
+      const read = this.#read();
+      this.#reading = read.catch(() => {});
+      return read;
+    });
+    return this.#next;
   }
 
-  /** Steers that wait for the next attempt. */
-  steers(): InputPost[] {
-    return this.#take("steer", Number.POSITIVE_INFINITY);
+  /** The oldest input that no turn has claimed; with `steers`, where there is none, the oldest steer without a turn. */
+  takeInput(steers: boolean): InputPost | undefined {
+    const posts = this.#waiting().flatMap((entry) => inputOf(entry) ?? []);
+    const post = posts.find(({ kind }) => kind === "prompt") ?? (steers ? posts[0] : undefined);
+    if (post) this.#taken.add(post.id);
+    return post;
   }
 
-  /** Aborts that were heard: the batch that ends the turn takes them along. */
-  aborts(): string[] {
-    return this.#aborts.splice(0);
+  /** Every steer that waits for the next attempt. */
+  takeSteers(): InputPost[] {
+    const steers = this.#waiting().flatMap((entry) => (entry.kind === "steer" ? (inputOf(entry) ?? []) : []));
+    for (const { id } of steers) this.#taken.add(id);
+    return steers;
   }
 
-  /** The log was read again: what a refused batch had claimed is still here. */
+  get steered(): boolean {
+    return this.#waiting().some((entry) => entry.kind === "steer" && inputOf(entry) !== undefined);
+  }
+
+  /** Every abort that waits: the batch that ends its turn, or finds it ended, takes them along. */
+  takeAborts(): string[] {
+    const aborts = this.#waiting().flatMap(({ id, kind }) => (kind === "abort" ? [id] : []));
+    for (const id of aborts) this.#taken.add(id);
+    return aborts;
+  }
+
+  takeLateAnswers(): LateAnswer[] {
+    const answers = this.#waiting().flatMap((entry) => lateAnswerOf(entry) ?? []);
+    for (const { id } of answers) this.#taken.add(id);
+    return answers;
+  }
+
+  /** The log was read again: what a refused batch had taken is still here. */
   reset(): void {
-    this.#used.clear();
+    this.#taken.clear();
   }
 
-  #take(kind: "input" | "steer", most = 1): InputPost[] {
-    const taken: InputPost[] = [];
-    for (const entry of this.#entries) {
-      if (entry.kind !== kind || this.#used.has(entry.id) || taken.length >= most) continue;
-      const parts = (entry.body as { content?: unknown } | null)?.content;
-      // Posted by a version that knows more than we do: it stays for one that understands it.
-      if (content.check(parts, "content") !== undefined) continue;
-      this.#used.add(entry.id);
-      taken.push({ id: entry.id, content: parts as Part[] });
-    }
-    return taken;
+  #waiting(): MailboxEntry[] {
+    return this.#entries.filter((entry) => !this.#taken.has(entry.id));
   }
 
-  async #refresh(): Promise<void> {
+  async #read(): Promise<void> {
     this.#entries = await this.#store.mailbox(this.#session);
-    for (const { kind, id, body } of this.#entries) {
-      if (kind !== "abort" || this.#used.has(id)) continue;
-      this.#used.add(id);
-      this.#aborts.push(id);
-      const turn = (body as { turn?: unknown } | null)?.turn;
+    // Only what is still there can be taken twice; forgetting the rest keeps a long session small.
+    const there = new Set(this.#entries.map((entry) => entry.id));
+    for (const id of this.#taken) if (!there.has(id)) this.#taken.delete(id);
+    for (const { kind, body } of this.#waiting()) {
+      const turn = kind === "abort" ? (body as { turn?: unknown } | null)?.turn : undefined;
       if (typeof turn === "string") this.#onAbort(turn);
     }
   }
+}
+
+/** Undefined for other kinds, and for one of a version that knows more than we do: it stays for who understands it. */
+function inputOf({ id, kind, body }: MailboxEntry): InputPost | undefined {
+  if (kind !== "input" && kind !== "steer") return undefined;
+  const parts = (body as { content?: unknown } | null)?.content;
+  if (content.check(parts, "content") !== undefined) return undefined;
+  return { id, kind: kind === "input" ? "prompt" : "steer", content: parts as Part[] };
+}
+
+function lateAnswerOf({ id, kind, body }: MailboxEntry): LateAnswer | undefined {
+  const { call, output } = (body ?? {}) as { call?: unknown; output?: Json };
+  return kind === "answer" && isId(call) && output !== undefined ? { id, call, output } : undefined;
 }

@@ -8,14 +8,22 @@ import type { Effects } from "../effects.ts";
 import { limit } from "../limit.ts";
 import type { MessagePart } from "../log/event.ts";
 import type { Exposure } from "../log/value.ts";
-import type { Store } from "../store/store.ts";
+import type { Partial, Store } from "../store/store.ts";
 
 /** One line of the journal: the next piece of one part. */
 interface Line {
   part: string;
   kind: "text" | "reasoning" | "tool-call";
   tool?: string;
+  /** The provider runs this call: a fact that forbids a replay. */
+  provider?: true;
   text: string;
+}
+
+/** What a journal proves of an attempt whose driver died. */
+export interface Proven {
+  parts: MessagePart[];
+  exposure: Exposure;
 }
 
 type Growing = Extract<MessagePart, { type: "text" | "reasoning" | "tool-call" }>;
@@ -32,6 +40,13 @@ export class Journal {
     this.#effects = effects;
     // Losing a piece of the journal must not fail the attempt: it is a courtesy to whoever reads after a crash.
     this.#write = (chunk) => void store.writePartial(session, epoch, attempt, chunk).catch(() => {});
+  }
+
+  /** A part began. A call that the provider runs is written at once: a crash must not make it look repeatable. */
+  started(part: MessagePart): void {
+    if (part.type !== "tool-call" || !part.providerExecuted) return;
+    this.#write(lineOf(part, part.input));
+    this.#written.set(part, part.input.length);
   }
 
   /** A part grew. Costs a comparison; text is taken from the part when it is written. */
@@ -56,23 +71,25 @@ export class Journal {
     for (const [part, from] of this.#written) {
       const all = part.type === "tool-call" ? part.input : part.text;
       if (all.length === from) continue;
-      const line: Line = {
-        part: part.id,
-        kind: part.type,
-        ...(part.type === "tool-call" ? { tool: part.tool } : {}),
-        text: all.slice(from),
-      };
-      lines.push(JSON.stringify(line));
+      lines.push(lineOf(part, all.slice(from)));
       this.#written.set(part, all.length);
     }
-    if (lines.length > 0) this.#write(`${lines.join("\n")}\n`);
+    if (lines.length > 0) this.#write(lines.join(""));
   }
 }
 
-/** The parts and the exposure that a dead driver's journal proves. A torn last line is passed over. */
-export function readJournal(chunks: readonly string[]): { parts: MessagePart[]; exposure: Exposure } {
+function lineOf(part: Growing, text: string): string {
+  const call =
+    part.type === "tool-call" ? { tool: part.tool, ...(part.providerExecuted ? { provider: true as const } : {}) } : {};
+  const line: Line = { part: part.id, kind: part.type, ...call, text };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** Of the journal that a store has, what it proves of `attempt`. A torn last line is passed over. */
+export function readJournal(journal: Partial | undefined, attempt: string): Proven {
   const parts = new Map<string, Growing>();
   const exposure = noExposure();
+  const chunks = journal?.attempt === attempt ? journal.chunks : [];
   for (const text of chunks.join("").split("\n")) {
     const line = parse(text);
     if (!line) continue;
@@ -82,6 +99,7 @@ export function readJournal(chunks: readonly string[]): { parts: MessagePart[]; 
     else part.text += line.text;
     if (line.kind === "tool-call") exposure.toolInput = true;
     else exposure[line.kind] = true;
+    if (line.provider) exposure.providerWrite = true;
   }
   return { parts: [...parts.values()], exposure };
 }
@@ -94,7 +112,10 @@ function parse(text: string): Line | undefined {
   }
 }
 
-function emptyPart({ part, kind, tool }: Line): Growing {
-  if (kind === "tool-call") return { type: kind, id: part, providerId: part, tool: tool ?? "", input: "", cut: true };
+function emptyPart({ part, kind, tool, provider }: Line): Growing {
+  if (kind === "tool-call") {
+    const executed = provider ? { providerExecuted: true } : {};
+    return { type: kind, id: part, providerId: part, tool: tool ?? "", input: "", cut: true, ...executed };
+  }
   return { type: kind, id: part, text: "" };
 }

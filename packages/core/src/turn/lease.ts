@@ -16,6 +16,7 @@ export class DriverLease {
   readonly #effects: Effects;
   readonly #lost = new AbortController();
   #validUntil: number;
+  #released = false;
   #cancel: (() => void) | undefined;
 
   private constructor(store: Store, session: string, effects: Effects, epoch: number, askedAt: number) {
@@ -35,7 +36,7 @@ export class DriverLease {
     return new DriverLease(store, session, effects, answer.epoch, askedAt);
   }
 
-  /** Aborts when the lease could not be renewed in time. */
+  /** Aborts when the lease could not be renewed in time, or another driver was seen to have it. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
@@ -49,7 +50,13 @@ export class DriverLease {
     }
   }
 
+  /** The store has said that another driver took over. */
+  lose(reason: unknown): void {
+    this.#lost.abort(reason);
+  }
+
   async release(): Promise<void> {
+    this.#released = true;
     this.#cancel?.();
     await this.#store.releaseLease(this.#session, this.epoch);
   }
@@ -62,10 +69,11 @@ export class DriverLease {
     const askedAt = this.#effects.clock.monotonic();
     // A store that does not answer is no proof of a loss: the clock decides when the lease has run out.
     const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch(() => undefined);
+    if (this.#released) return;
     if (renewed === true) this.#validUntil = askedAt + limit.leaseMs;
     const expired = this.#effects.clock.monotonic() >= this.#validUntil;
     if (renewed === false || expired)
-      this.#lost.abort(new PawlError("FENCED", `session ${this.#session}: the lease was lost`));
+      this.lose(new PawlError("FENCED", `session ${this.#session}: the lease was lost`));
     else this.#schedule();
   }
 }

@@ -5,16 +5,19 @@
  * staged (drive), durability (store). Invariants:
  * 1. State runs ahead of the log by what is staged; nothing is told to anyone, and no effect begins, before `commit`.
  * 2. Batches leave one after another; what is staged while one is under way shares the next.
- * 3. After a failed append nothing more is written until the log has been read again.
+ * 3. After a failed append nothing more is written until the log has been read again; what it refused is handed back.
+ * 4. Every fact that is durable is told once, in order, also one whose append only seemed to fail.
+ * 5. Nothing is appended once the lease has run out by our own clock (L8).
  */
 import type { Effects } from "../effects.ts";
-import { PawlError } from "../error.ts";
+import { isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { decodeAll, encode } from "../log/codec.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
 import type { AppendBatch, Head, Store } from "../store/store.ts";
 import type { Feed } from "../view/feed.ts";
+import type { DriverLease } from "./lease.ts";
 import { type TurnState, turnFold } from "./state.ts";
 
 /** A further fold that runs with the turn's: the context. */
@@ -29,56 +32,61 @@ export class Ledger {
 
   readonly #store: Store;
   readonly #session: string;
-  readonly #epoch: number;
+  readonly #lease: DriverLease;
   readonly #effects: Effects;
   readonly #feed: Feed;
   readonly #followers: readonly Follower[];
   #staged: LogEntry[] = [];
   #consume: string[] = [];
-  #dropPartial: string | undefined;
-  /** Of the last staged entry, and of the last durable one. A record we may pass over has a seq, too. */
+  /** Of the last staged entry, of the last durable one, of the last one told. A record we may pass over has a seq, too. */
   #seq = 0;
   #durableSeq = 0;
+  #toldSeq: number | undefined;
   #tail: Promise<void> = Promise.resolve();
-  #broken: unknown;
+  #refusal: { error: unknown } | undefined;
 
   constructor(
     store: Store,
     session: string,
-    epoch: number,
+    lease: DriverLease,
     effects: Effects,
     feed: Feed,
     followers: readonly Follower[],
   ) {
     this.#store = store;
     this.#session = session;
-    this.#epoch = epoch;
+    this.#lease = lease;
     this.#effects = effects;
     this.#feed = feed;
     this.#followers = followers;
   }
 
-  /** Reads the whole log anew. Forgets what is staged. */
-  async load(): Promise<void> {
+  /** Reads the whole log anew. Forgets what is staged, and returns it: the log may hold it all the same. */
+  async load(): Promise<LogEvent[]> {
+    await this.#tail.catch(() => {});
+    const unrecorded = this.#staged.map((entry) => entry.event);
     this.state = turnFold.init();
     for (const follower of this.#followers) follower.reset();
     this.#staged = [];
     this.#consume = [];
-    this.#dropPartial = undefined;
-    this.#broken = undefined;
+    this.#refusal = undefined;
     this.#tail = Promise.resolve();
     for await (const page of pages(this.#store, this.#session)) {
       for (const entry of page.entries) this.#fold(entry);
       this.#durableSeq = page.seq;
+      if (this.#toldSeq !== undefined) this.#tell(page.entries);
     }
+    // What was there before we came is not news.
+    this.#toldSeq ??= this.#durableSeq;
     this.#seq = this.#durableSeq;
+    return unrecorded;
   }
 
   stage(event: LogEvent): void {
     const entry: LogEntry = {
       session: this.#session,
       seq: ++this.#seq,
-      epoch: this.#epoch,
+      epoch: this.#lease.epoch,
       time: this.#effects.clock.now(),
       event,
     };
@@ -86,14 +94,9 @@ export class Ledger {
     this.#fold(entry);
   }
 
-  /** The next batch moves this post from the mailbox into the log. */
+  /** The next batch takes this post out of the mailbox. An input needs no word: its `input.accepted` does it. */
   consume(post: string): void {
     this.#consume.push(post);
-  }
-
-  /** The next batch ends this attempt's partial journal. */
-  dropPartial(attempt: string): void {
-    this.#dropPartial = attempt;
   }
 
   /** Resolves when everything staged so far is durable and has been told. */
@@ -105,37 +108,50 @@ export class Ledger {
   }
 
   async #flush(): Promise<void> {
-    if (this.#broken !== undefined) throw this.#broken;
-    if (this.#staged.length === 0) return;
-    const staged = this.#staged;
-    const expectedSeq = this.#durableSeq;
-    this.#staged = [];
-    try {
-      const batch = this.#batch(staged, expectedSeq);
-      await this.#store.append(batch);
-    } catch (error) {
-      this.#broken = error;
-      throw error;
+    if (this.#refusal) throw this.#refusal.error;
+    // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
+    while (this.#staged.length > 0) {
+      const entries = this.#staged.slice(0, limit.batchRecords);
+      try {
+        this.#lease.assertValid();
+        await this.#store.append(this.#batch(entries));
+      } catch (error) {
+        this.#refusal = { error };
+        // Another driver has taken over: our bodies must hear of it now, not at the next renewal.
+        if (isPawlError(error, "FENCED")) this.#lease.lose(error);
+        throw error;
+      }
+      this.#staged.splice(0, entries.length);
+      this.#durableSeq += entries.length;
+      this.#tell(entries);
     }
-    this.#durableSeq = expectedSeq + staged.length;
-    if (this.#feed.heard) for (const entry of staged) this.#feed.push({ type: "entry", entry });
   }
 
-  #batch(staged: readonly LogEntry[], expectedSeq: number): AppendBatch {
-    const consume = this.#consume;
-    const dropPartial = this.#dropPartial;
+  #batch(entries: readonly LogEntry[]): AppendBatch {
+    const at = { session: this.#session, epoch: this.#lease.epoch, expectedSeq: this.#durableSeq };
+    const consume = [
+      ...this.#consume,
+      ...entries.flatMap(({ event }) => (event.type === "input.accepted" ? event.input : [])),
+    ];
     this.#consume = [];
-    this.#dropPartial = undefined;
-    const at = { session: this.#session, epoch: this.#epoch, expectedSeq };
+    const ended = entries.flatMap(({ event }) => (event.type === "attempt.ended" ? event.attempt : [])).at(-1);
     return {
       ...at,
-      records: staged.flatMap((entry) =>
+      records: entries.flatMap((entry) =>
         encode([entry.event], { ...at, expectedSeq: entry.seq - 1, time: entry.time }),
       ),
       head: headOf(this.state),
       ...(consume.length > 0 ? { consume } : {}),
-      ...(dropPartial === undefined ? {} : { dropPartial }),
+      ...(ended === undefined ? {} : { dropPartial: ended }),
     };
+  }
+
+  #tell(entries: readonly LogEntry[]): void {
+    for (const entry of entries) {
+      if (entry.seq <= (this.#toldSeq ?? 0)) continue;
+      this.#toldSeq = entry.seq;
+      this.#feed.push({ type: "entry", entry });
+    }
   }
 
   #fold(entry: LogEntry): void {

@@ -3,16 +3,19 @@
  */
 import { PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
+import { unsettled } from "../tool/pending.ts";
 import type { Feed } from "../view/feed.ts";
 import { TurnAbort } from "./abort.ts";
 import type { PreparedAgent } from "./agent.ts";
 import { closeTurn } from "./close.ts";
 import { LiveContext } from "./context.ts";
-import { type Driver, drive } from "./drive.ts";
+import { drive } from "./drive.ts";
+import type { Driver } from "./driver.ts";
 import { Inbox } from "./inbox.ts";
 import { readJournal } from "./journal.ts";
 import { DriverLease } from "./lease.ts";
 import { Ledger } from "./ledger.ts";
+import { settleDoubtful } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
 
@@ -38,46 +41,49 @@ export async function startDrive(
     mode.kind === "take-over" ? taken === undefined || turn === taken : inputs.includes(input),
   );
   const context = new LiveContext({ provider: agent.header.model.provider, model: agent.header.model.id });
-  const ledger = new Ledger(store, session, lease.epoch, effects, feed, [context, report]);
+  const ledger = new Ledger(store, session, lease, effects, feed, [context, report]);
   const inbox = new Inbox(store, session, (turn) => {
     if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
   });
   const driver: Driver = { session, store, effects, agent, lease, ledger, context, inbox, feed, abort };
   try {
     await ledger.load();
+    const { turn } = ledger.state;
     if (mode.kind === "settle") {
       await settleInterrupted(driver);
       await store.post(session, { id: input, kind: "input", body: { content: mode.input as unknown as Json } });
-    } else if (!ledger.state.turn) {
+    } else if (turn?.session !== session) {
+      // Also where a fork was cut inside a turn of its parent: that one goes on in the parent, if anywhere.
       throw new PawlError(
         "INVALID_INPUT",
         `session ${session} has no interrupted turn to resume; give it an input with \`pawl run --session ${session}\``,
       );
     }
-    taken = ledger.state.turn?.id;
+    taken = turn?.id;
     await inbox.open();
     await drive(driver);
   } finally {
     inbox.close();
     await lease.release().catch(() => {});
   }
-  if (!report.result) signal.throwIfAborted();
-  if (!report.result) throw new PawlError("BUG", `session ${session}: the driver ended without an end of its turn`);
-  return report.result;
+  if (report.result) return report.result;
+  signal.throwIfAborted();
+  lease.lost.throwIfAborted();
+  throw new PawlError("BUG", `session ${session}: the driver ended without an end of its turn`);
 }
 
-/** Closes what a dead driver, or the parent of a fork, left open. Staged: it shares the first batch of what follows. */
-async function settleInterrupted({ ledger, store, session }: Driver): Promise<void> {
-  const open = ledger.state.turn;
-  if (!open) return;
-  const partial = await store.readPartial(session);
-  const attempt = open.step?.attempt?.attempt;
-  const proven = partial && partial.attempt === attempt ? readJournal(partial.chunks) : undefined;
-  if (attempt !== undefined) ledger.dropPartial(attempt);
-  for (const event of closeTurn(ledger.state, {
-    outcome: { type: "interrupted" },
-    ...(proven ? { fragment: proven } : {}),
-  })) {
-    ledger.stage(event);
+/** Closes what a dead driver, or the parent of a fork, left open. */
+async function settleInterrupted({ ledger, store, session, agent, effects }: Driver): Promise<void> {
+  const { turn } = ledger.state;
+  if (!turn) return;
+  // What the parent of a fork has entered is under way there; only our own calls are ours to look after.
+  const doubtful = turn.session === session && turn.step ? unsettled(turn.step.calls) : [];
+  for (const call of doubtful) {
+    const settled = await settleDoubtful(call, agent.tools, effects);
+    if (settled) ledger.stage(settled);
   }
+  const attempt = turn.step?.attempt?.attempt;
+  const proven = attempt === undefined ? {} : { fragment: readJournal(await store.readPartial(session), attempt) };
+  for (const event of closeTurn(ledger.state, { outcome: { type: "interrupted" }, ...proven })) ledger.stage(event);
+  await ledger.commit();
 }

@@ -6,20 +6,20 @@ import type { Effects } from "../effects.ts";
 import type { ToolSettled } from "../log/event.ts";
 import { outputOf } from "../tool/output.ts";
 import type { PendingCall } from "../tool/pending.ts";
-import { checkCall, type PreparedTool, type PreparedTools } from "../tool/prepare.ts";
+import { checkCall, type PreparedTools, type RunnableCall } from "../tool/prepare.ts";
 import { codedOutput, settleMissing } from "../tool/settle.ts";
 import type { Reconciled } from "../tool/tool.ts";
 
-/** Undefined: the call may be dispatched. */
+/** Undefined: the call was never entered, or may be entered again. */
 export async function settleDoubtful(
   call: PendingCall,
   tools: PreparedTools,
-  validate: Effects["validate"],
+  effects: Effects,
 ): Promise<ToolSettled | undefined> {
   // The effect as it was when the body was entered; today's registry may say otherwise.
   if (call.entered?.effect !== "write") return undefined;
-  const checked = await checkCall(call.part, tools, validate);
-  const verdict = checked.ok ? await reconciled(checked.prepared, checked.input, call, call.entered) : undefined;
+  const checked = await checkCall(call.part, tools, effects.validate);
+  const verdict = checked.ok ? await reconciled(checked, call, call.entered, effects) : undefined;
   switch (verdict?.verdict) {
     case "done":
       return result(call, outputOf(verdict.output, checked.ok ? checked.prepared.outputChars : 0));
@@ -36,16 +36,27 @@ export async function settleDoubtful(
   }
 }
 
+/** Undefined: a reconciler that is not there, fails, or takes longer than its tool may, knows nothing. */
 async function reconciled(
-  { tool }: PreparedTool,
-  input: unknown,
+  { prepared, input }: RunnableCall,
   { part }: PendingCall,
   entered: NonNullable<PendingCall["entered"]>,
+  { timers }: Effects,
 ): Promise<Reconciled | undefined> {
-  // A reconciler that fails knows nothing.
-  return tool
-    .reconcile?.({ callId: part.id, idempotencyKey: entered.key, input, enteredAt: entered.at })
-    .catch(() => undefined);
+  const { tool, timeoutMs } = prepared;
+  if (!tool.reconcile) return undefined;
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const cancel = timeoutMs > 0 ? timers.after(timeoutMs, () => resolve(undefined)) : undefined;
+  try {
+    return await Promise.race([
+      tool.reconcile({ callId: part.id, idempotencyKey: entered.key, input, enteredAt: entered.at }),
+      late,
+    ]);
+  } catch {
+    return undefined;
+  } finally {
+    cancel?.();
+  }
 }
 
 function result({ part }: PendingCall, output: ToolSettled["output"]): ToolSettled {

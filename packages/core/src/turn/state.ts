@@ -25,12 +25,18 @@ export interface TurnState {
 
 export interface OpenTurn {
   id: string;
+  /** Whose log it was started in: a fork reads its parent's, and never goes on inside it. */
+  session: string;
   /** Steps begun, the open one included. */
   steps: number;
-  /** Attempts begun over all steps: the turn's budget. */
+  /** Attempts begun over all steps. */
   attempts: number;
+  /** Recorded durations of attempts and tools, and waits that were decided, ms. */
+  elapsedMs: number;
+  /** What its requests have cost, as far as a price is known. */
+  cost: number;
   step: OpenStep | undefined;
-  /** The committed message of the last ended step, and whether it asked for tools. */
+  /** The committed message of the last ended step. */
   lastMessage: EventOf<"message.committed"> | undefined;
 }
 
@@ -65,7 +71,16 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
       return;
     case "turn.started":
       assert(!state.turn, `turn ${event.turn} starts while turn ${state.turn?.id} is open`);
-      state.turn = { id: event.turn, steps: 0, attempts: 0, step: undefined, lastMessage: undefined };
+      state.turn = {
+        id: event.turn,
+        session: entry.session,
+        steps: 0,
+        attempts: 0,
+        elapsedMs: 0,
+        cost: 0,
+        step: undefined,
+        lastMessage: undefined,
+      };
       return;
     case "turn.ended":
       state.turn = undefined;
@@ -113,7 +128,10 @@ function applyToStep(turn: OpenTurn, step: OpenStep, event: LogEvent, entry: Log
     case "attempt.ended":
       step.attempt = undefined;
       step.ended = event;
-      if (event.end === "sealed") step.seals += 1;
+      turn.elapsedMs += event.durationMs + (event.decision?.delayMs ?? 0);
+      turn.cost += event.cost ?? 0;
+      // By the decision, not by the end: a crash may have interrupted what recovery then sealed.
+      if (event.decision?.action === "seal") step.seals += 1;
       if (event.decision?.action === "compact") step.compactions += 1;
       if (event.decision?.action === "strip") step.stripped = true;
       return;
@@ -121,9 +139,19 @@ function applyToStep(turn: OpenTurn, step: OpenStep, event: LogEvent, entry: Log
       step.message = event;
       step.calls = pendingOf(event.parts);
       return;
+    case "tool.settled":
+      turn.elapsedMs += event.durationMs ?? 0;
+      track(step.calls, entry);
+      return;
     default:
       track(step.calls, entry);
   }
+}
+
+/** The open step, where there must be one. */
+export function openStep({ turn }: TurnState): OpenStep {
+  assert(turn?.step, "no step is open");
+  return turn.step;
 }
 
 /** The wait a decision asked for, as far as it is still ahead: a resumed wait is never longer than the first. */

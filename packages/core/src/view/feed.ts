@@ -1,20 +1,17 @@
 /**
  * Live items to any number of subscribers.
  *
- * A slow subscriber costs no more than the text it has not read: deltas that wait are joined, facts are kept whole and
- * in order. Nothing is dropped, and nobody waits for anybody.
+ * A slow subscriber costs no more than what it has not read: deltas that wait are joined, of a tool's progress the last
+ * word waits, facts are kept whole and in order. No fact and no text is dropped, and nobody waits for anybody.
  */
 import type { LiveItem } from "./live.ts";
 
 type Delta = Extract<LiveItem, { type: "part.delta" }>;
+type Progress = Extract<LiveItem, { type: "tool.progress" }>;
 
 export class Feed {
   readonly #subscribers = new Set<Subscription>();
-
-  /** Whether anybody listens. */
-  get heard(): boolean {
-    return this.#subscribers.size > 0;
-  }
+  #ended = false;
 
   push(item: LiveItem): void {
     for (const subscriber of this.#subscribers) subscriber.push(item);
@@ -27,13 +24,14 @@ export class Feed {
   /** Hears everything from now on, until it returns or the feed ends. */
   subscribe(): Subscription {
     const subscription = new Subscription(() => this.#subscribers.delete(subscription));
-    this.#subscribers.add(subscription);
+    if (this.#ended) subscription.end();
+    else this.#subscribers.add(subscription);
     return subscription;
   }
 
   end(): void {
+    this.#ended = true;
     for (const subscriber of this.#subscribers) subscriber.end();
-    this.#subscribers.clear();
   }
 }
 
@@ -42,7 +40,9 @@ export class Subscription implements AsyncIterableIterator<LiveItem> {
   #read = 0;
   /** The last queued item if it is a delta nobody has read: the next one of its part joins it. */
   #open: Delta | undefined;
-  #waiting: ((result: IteratorResult<LiveItem>) => void) | undefined;
+  /** Progress nobody has read, by call. */
+  readonly #progress = new Map<string, Progress>();
+  readonly #waiting: ((result: IteratorResult<LiveItem>) => void)[] = [];
   #ended = false;
   readonly #onEnd: () => void;
 
@@ -52,12 +52,9 @@ export class Subscription implements AsyncIterableIterator<LiveItem> {
 
   push(item: LiveItem): void {
     if (this.#ended) return;
-    const waiting = this.#waiting;
-    if (waiting) {
-      this.#waiting = undefined;
-      waiting({ done: false, value: item });
-      return;
-    }
+    const waiting = this.#waiting.shift();
+    if (waiting) return waiting({ done: false, value: item });
+    if (item.type === "tool.progress") return this.#pushProgress(item);
     this.#open = undefined;
     this.#queue.push(item);
   }
@@ -68,32 +65,29 @@ export class Subscription implements AsyncIterableIterator<LiveItem> {
       return;
     }
     const item: Delta = { type: "part.delta", attempt, part, text };
-    const queued = !this.#waiting;
+    const queued = this.#waiting.length === 0;
     this.push(item);
-    if (queued) this.#open = item;
+    if (queued && !this.#ended) this.#open = item;
   }
 
   next(): Promise<IteratorResult<LiveItem>> {
     const item = this.#queue[this.#read];
     if (item) {
       if (item === this.#open) this.#open = undefined;
+      if (item.type === "tool.progress") this.#progress.delete(item.call);
       this.#read += 1;
-      if (this.#read === this.#queue.length) {
-        this.#queue = [];
-        this.#read = 0;
-      }
+      if (this.#read === this.#queue.length) this.#forget();
       return Promise.resolve({ done: false, value: item });
     }
     if (this.#ended) return Promise.resolve({ done: true, value: undefined });
-    return new Promise((resolve) => {
-      this.#waiting = resolve;
-    });
+    const { promise, resolve } = Promise.withResolvers<IteratorResult<LiveItem>>();
+    this.#waiting.push(resolve);
+    return promise;
   }
 
   return(): Promise<IteratorResult<LiveItem>> {
     this.end();
-    this.#queue = [];
-    this.#read = 0;
+    this.#forget();
     return Promise.resolve({ done: true, value: undefined });
   }
 
@@ -102,11 +96,27 @@ export class Subscription implements AsyncIterableIterator<LiveItem> {
     if (this.#ended) return;
     this.#ended = true;
     this.#onEnd();
-    this.#waiting?.({ done: true, value: undefined });
-    this.#waiting = undefined;
+    for (const waiting of this.#waiting.splice(0)) waiting({ done: true, value: undefined });
   }
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  #pushProgress({ call, data }: Progress): void {
+    const waiting = this.#progress.get(call);
+    if (waiting) {
+      waiting.data = data;
+      return;
+    }
+    // A copy: what other subscribers hear must not change under them.
+    const item: Progress = { type: "tool.progress", call, data };
+    this.#progress.set(call, item);
+    this.#queue.push(item);
+  }
+
+  #forget(): void {
+    this.#queue = [];
+    this.#read = 0;
   }
 }

@@ -5,7 +5,7 @@
  * attempt (L2): its parts are withdrawn when the attempt is discarded, labelled when it is sealed or broken.
  */
 import type { LogEntry } from "../log/envelope.ts";
-import type { AttemptEnd, LogEvent, MessagePart, Part, ToolOutput } from "../log/event.ts";
+import type { AttemptEnd, EventOf, LogEvent, MessagePart, Part, ToolOutput } from "../log/event.ts";
 import type { Decision, Failure, Outcome } from "../log/value.ts";
 import type { LiveItem } from "./live.ts";
 
@@ -51,7 +51,7 @@ export function readItem(transcript: Transcript, item: LiveItem): Transcript {
       return readEntry(transcript, item.entry);
     case "part.started": {
       const message = messageOf(transcript, item.attempt);
-      if (message && !partOf(message, item.part)) message.parts.push(newPart(item.part, item.kind, item.tool));
+      if (message && !partOf(message, item.part)) message.parts.push(...newPart(item.part, item.kind, item.tool));
       return transcript;
     }
     case "part.delta": {
@@ -95,14 +95,15 @@ function readEntry(transcript: Transcript, entry: LogEntry): Transcript {
       message.state = event.end;
       if (event.failure) message.failure = event.failure;
       if (event.decision) message.decision = event.decision;
-      if (event.fragment) message.parts = event.fragment.map(shown);
+      // What was let out and is not in the log is lost to everyone: what is shown now is what a later reader will see.
       // Retracted, not deleted: the fragment stays in the log for whoever audits it.
-      if (event.end === "discarded") message.parts = [];
+      if (retracted(event)) message.parts = [];
+      else if (event.end !== "committed") message.parts = shownParts(event.fragment ?? []);
       break;
     }
     case "message.committed": {
       const message = messageOf(transcript, event.attempt);
-      if (message) message.parts = event.parts.map(shown);
+      if (message) message.parts = shownParts(event.parts);
       break;
     }
     case "tool.entered":
@@ -144,14 +145,34 @@ function partOf(message: TranscriptMessage | undefined, id: string): TranscriptP
   return message?.parts.findLast((part) => part.id === id);
 }
 
-function newPart(id: string, kind: MessagePart["type"], tool: string | undefined): TranscriptPart {
-  if (kind === "text" || kind === "reasoning") return { type: kind, id, text: "" };
-  return { type: "call", id, tool: tool ?? "", input: "", state: "asked" };
+/** Files, sources and the like come whole, with their message. */
+function newPart(id: string, kind: MessagePart["type"], tool = ""): TranscriptPart[] {
+  if (kind === "text" || kind === "reasoning") return [{ type: kind, id, text: "" }];
+  return kind === "tool-call" ? [{ type: "call", id, tool, input: "", state: "asked" }] : [];
 }
 
-function shown(part: MessagePart): TranscriptPart {
+function retracted({ end, decision }: EventOf<"attempt.ended">): boolean {
+  // A crashed attempt ends as interrupted, and is retracted all the same when the step is tried again.
+  return end === "discarded" || (end === "interrupted" && decision?.action === "discard");
+}
+
+function shownParts(parts: readonly MessagePart[]): TranscriptPart[] {
+  const shown = parts.map(shownPart);
+  // A call that the provider ran has its result beside it in the same message.
+  for (const part of parts) {
+    if (part.type !== "tool-result") continue;
+    const call = shown.find((one) => one.id === part.call);
+    if (call?.type !== "call") continue;
+    call.state = "settled";
+    call.output = { content: [{ type: "data", data: part.result }], isError: part.isError === true };
+  }
+  return shown;
+}
+
+function shownPart(part: MessagePart): TranscriptPart {
   if (part.type === "text" || part.type === "reasoning") return { type: part.type, id: part.id, text: part.text };
-  if (part.type === "tool-call")
+  if (part.type === "tool-call") {
     return { type: "call", id: part.id, tool: part.tool, input: part.input, state: "asked" };
+  }
   return { type: "other", id: part.id, part };
 }

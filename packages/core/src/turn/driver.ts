@@ -1,0 +1,23 @@
+/** What a driver works with: one per session, for as long as it holds the lease. */
+import type { Effects } from "../effects.ts";
+import type { Store } from "../store/store.ts";
+import type { Feed } from "../view/feed.ts";
+import type { TurnAbort } from "./abort.ts";
+import type { PreparedAgent } from "./agent.ts";
+import type { LiveContext } from "./context.ts";
+import type { Inbox } from "./inbox.ts";
+import type { DriverLease } from "./lease.ts";
+import type { Ledger } from "./ledger.ts";
+
+export interface Driver {
+  session: string;
+  store: Store;
+  effects: Effects;
+  agent: PreparedAgent;
+  lease: DriverLease;
+  ledger: Ledger;
+  context: LiveContext;
+  inbox: Inbox;
+  feed: Feed;
+  abort: TurnAbort;
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { isPawlError } from "../src/error.ts";
+import { limit } from "../src/limit.ts";
+import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
+import { defineTool } from "../src/tool/tool.ts";
+import { openSession } from "../src/turn/session.ts";
+import { agentOf, assertLawful, deferred, eventsOf, TurnWorld, typesOf } from "./turn-world.ts";
+
+const schema = { type: "object" as const };
+const answer: ScriptEntry = [...say("done"), finish()];
+
+describe("lease", () => {
+  test("L8: a second run while one drives is refused as busy, and leaves no input behind", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const gate = deferred();
+    const turn = session.run(agentOf([[{ until: gate.promise }, ...answer]]), "go");
+    await world.effects.settle();
+    for (const again of [session, await world.open()]) {
+      await assert.rejects(again.run(agentOf([answer]), "me too").result, (error) =>
+        isPawlError(error, "SESSION_BUSY"),
+      );
+      await assert.rejects(again.resume(agentOf([answer])).result, (error) => isPawlError(error, "SESSION_BUSY"));
+    }
+    gate.resolve();
+    assert.deepEqual((await world.effects.run(turn.result)).outcome, { type: "completed" });
+    assert.equal(world.accepted().length, 1);
+  });
+
+  test("L8: a driver that was taken over stops its bodies and says no further word", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    const stale = world.process();
+    const entered = deferred();
+    let told = false;
+    const act = defineTool({
+      inputSchema: schema,
+      execute: async (_, { signal }) => {
+        entered.resolve();
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        told = true;
+        return "too late";
+      },
+    });
+    const turn = (await openSession(stale, "s")).run(
+      agentOf([[...call("act", {}), finish()]], { tools: { act } }),
+      "go",
+    );
+    await entered.promise;
+    stale.die();
+    const session = await world.open();
+    await world.effects.run(session.resume(agentOf([answer], { tools: { act } })).result);
+    const before = await session.entries();
+    await assert.rejects(world.effects.run(turn.result), (error) => isPawlError(error, "FENCED"));
+    assert.ok(told, "the body heard of it");
+    assert.deepEqual(await session.entries(), before);
+    assert.equal(eventsOf(before, "tool.settled")[0]?.output.code, "TOOL_OUTCOME_UNKNOWN");
+    assertLawful(before);
+  });
+
+  test("L8: a process that slept past its lease appends nothing, although nobody took over", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const gate = deferred();
+    const turn = session.run(agentOf([[{ until: gate.promise }, ...answer]]), "go");
+    turn.result.catch(() => {});
+    await world.effects.settle();
+    const before = await session.entries();
+    world.effects.advance(limit.leaseMs * 4);
+    gate.resolve();
+    await assert.rejects(world.effects.run(turn.result), (error) => isPawlError(error, "FENCED"));
+    assert.deepEqual(await session.entries(), before);
+    assert.equal(world.effects.waiting, 0);
+  });
+
+  test("R62: a dead driver's turn reads as interrupted, and ends exactly once", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    const process = world.process();
+    const turn = (await openSession(process, "s")).run(agentOf([[...say("one"), { silence: true }]]), "go");
+    turn.result.catch(() => {});
+    await world.effects.settle();
+    process.die();
+    const session = await world.open();
+    const summary = await session.summary();
+    assert.ok(summary?.head.openTurn !== undefined && summary.lease === undefined, "open, and nobody drives");
+    await world.effects.run(session.run(agentOf([answer]), "and?").result);
+    const entries = await session.entries();
+    assert.deepEqual(
+      eventsOf(entries, "turn.ended").map((event) => event.outcome.type),
+      ["interrupted", "completed"],
+    );
+    assert.equal(typesOf(entries).filter((type) => type === "step.ended").length, 2);
+    assertLawful(entries);
+  });
+});

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { faultyStore } from "../src/testing/faulty-store.ts";
+import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
+import { defineTool } from "../src/tool/tool.ts";
+import { openSession } from "../src/turn/session.ts";
+import { agentOf, assertLawful, deferred, eventsOf, TurnWorld, typesOf } from "./turn-world.ts";
+
+const schema = { type: "object" as const };
+const answer: ScriptEntry = [...say("done"), finish()];
+const asking: ScriptEntry = [...call("act", {}), finish()];
+
+/** A tool that posts a steer while it runs. */
+function steering(world: TurnWorld, id = "in_steer", then: () => Promise<unknown> = async () => {}) {
+  const execute = async () => {
+    await (await world.open()).post("steer", "left, please", id);
+    await then();
+    return "ok";
+  };
+  return { act: defineTool({ inputSchema: schema, execute }) };
+}
+
+function said(prompt: unknown): boolean {
+  return JSON.stringify(prompt).includes("left, please");
+}
+
+describe("mailbox", () => {
+  test("R68: a steer during tools goes in with the next request, after the results, in that attempt's batch", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const agent = agentOf([asking, answer], { tools: steering(world) });
+    await world.effects.run(session.run(agent, "go").result);
+    const last = agent.model.requests.at(-1)?.prompt.map((message) => message.role);
+    assert.deepEqual(last, ["user", "assistant", "tool", "user"]);
+    const types = typesOf(await session.entries());
+    assert.equal(
+      types.indexOf("attempt.started", types.indexOf("tool.settled")),
+      types.lastIndexOf("input.accepted") + 1,
+    );
+    assertLawful(await session.entries());
+  });
+
+  test("R68: a steer that arrives during the final answer makes one more step", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const gate = deferred();
+    const agent = agentOf([[...say("do"), { until: gate.promise }, finish()], answer]);
+    const turn = session.run(agent, "go");
+    await world.effects.settle();
+    await (await world.open()).post("steer", "left, please");
+    await world.effects.settle();
+    gate.resolve();
+    assert.deepEqual((await world.effects.run(turn.result)).outcome, { type: "completed" });
+    assert.equal(eventsOf(await session.entries(), "turn.started").length, 1);
+    assert.ok(said(agent.model.requests[1]?.prompt));
+  });
+
+  test("R68: a steer on the last allowed step, or after the end, opens the next turn", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const agent = agentOf([asking, answer], { tools: steering(world), stepsPerTurn: 1 });
+    assert.deepEqual((await world.effects.run(session.run(agent, "go").result)).outcome, {
+      type: "limit",
+      limit: "steps",
+    });
+    assert.ok(said(agent.model.requests[1]?.prompt));
+    assert.deepEqual(
+      eventsOf(await session.entries(), "turn.ended").map((event) => event.outcome.type),
+      ["limit", "completed"],
+    );
+  });
+
+  test("R68: a steer, then an abort: it waits, and joins what the person says next", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const then = async () => session.abort((await session.summary())?.head.openTurn ?? "none");
+    const agent = agentOf([asking, answer], { tools: steering(world, "in_steer", then) });
+    assert.deepEqual((await world.effects.run(session.run(agent, "go").result)).outcome, { type: "aborted" });
+    assert.deepEqual(await world.mailbox(), ["in_steer"]);
+    const next = agentOf([answer]);
+    await world.effects.run(session.run(next, "now this").result);
+    assert.ok(said(next.model.requests[0]?.prompt));
+    assertLawful(await session.entries());
+  });
+
+  test("R68: a steer during a retry wait goes with the retry, and stays when that is discarded too", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const broken = { fail: Object.assign(new Error("reset"), { code: "ECONNRESET" }) };
+    const agent = agentOf([[...say("a"), broken], [...say("b"), broken], answer]);
+    const turn = session.run(agent, "go");
+    await world.effects.settle();
+    await (await world.open()).post("steer", "left, please");
+    await world.effects.run(turn.result);
+    assert.deepEqual(
+      agent.model.requests.map(({ prompt }) => said(prompt)),
+      [false, true, true],
+    );
+    assert.equal(eventsOf(await session.entries(), "input.accepted").length, 2);
+    assertLawful(await session.entries());
+  });
+
+  test("R68: the process dies after an input was accepted: the next one finds it", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    const process = world.process(faultyStore(world.store, { append: 1, where: "before", lasts: "for-good" }));
+    await assert.rejects(world.effects.run((await openSession(process, "s")).run(agentOf([answer]), "go").result));
+    process.die();
+    const session = await world.open();
+    await world.effects.run(session.run(agentOf([answer, answer]), "and?").result);
+    assert.equal(eventsOf(await session.entries(), "turn.ended").length, 2);
+    assert.deepEqual(await world.mailbox(), []);
+  });
+
+  test("L3: queued inputs each get a turn, in order; a duplicate post is one input", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    for (const id of ["in_a", "in_b", "in_a"]) await session.post("input", id, id);
+    await world.effects.run(session.run(agentOf([answer, answer, answer]), "last").result);
+    const inputs = eventsOf(await session.entries(), "turn.started").flatMap((event) => event.inputs);
+    assert.deepEqual(inputs.slice(0, 2), ["in_a", "in_b"]);
+    assert.equal(inputs.length, 3);
+  });
+
+  test("L3: a post of a kind that we do not understand stays where it is", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    await world.store.post("s", { id: "in_new", kind: "input", body: { content: [{ type: "hologram" }] } });
+    await world.effects.run(session.run(agentOf([answer]), "go").result);
+    assert.deepEqual(await world.mailbox(), ["in_new"]);
+  });
+});
