@@ -1,5 +1,5 @@
 /** The real world: the only place of core, besides the stores' own files, that touches clock, timers and randomness. */
-import { randomBytes } from "node:crypto";
+import { randomFillSync } from "node:crypto";
 import type { Effects } from "../effects.ts";
 import { validateJsonSchema } from "./validate.ts";
 
@@ -8,13 +8,28 @@ const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /** 9 characters of time (until the year 3000 and beyond), 12 of chance: 60 bits per millisecond. */
 export function timeOrderedId(prefix: string, now: number, bytes: Uint8Array): string {
   let time = "";
-  for (let rest = now, digit = 0; digit < 9; digit++, rest = Math.floor(rest / 32)) time = alphabet[rest % 32] + time;
-  let chance = "";
-  for (const byte of bytes) chance += alphabet[byte % 32];
-  return `${prefix}_${time}${chance}`;
+  for (let left = now, digit = 0; digit < 9; digit++, left = Math.floor(left / 32)) time = alphabet[left % 32] + time;
+  let rest = "";
+  for (const byte of bytes) rest += alphabet[byte % 32];
+  return `${prefix}_${time}${rest}`;
+}
+
+/** Bytes of chance, drawn for many ids at once: a call of the generator costs more than the id. */
+function chance(): () => Uint8Array {
+  const pool = new Uint8Array(12 * 256);
+  let at = pool.length;
+  return () => {
+    if (at === pool.length) {
+      randomFillSync(pool);
+      at = 0;
+    }
+    at += 12;
+    return pool.subarray(at - 12, at);
+  };
 }
 
 export function nodeEffects(): Effects {
+  const bytes = chance();
   return {
     clock: { now: Date.now, monotonic: () => performance.now() },
     timers: {
@@ -24,7 +39,7 @@ export function nodeEffects(): Effects {
       },
     },
     random: Math.random,
-    id: (prefix) => timeOrderedId(prefix, Date.now(), randomBytes(12)),
+    id: (prefix) => timeOrderedId(prefix, Date.now(), bytes()),
     validate: validateJsonSchema,
   };
 }

@@ -107,7 +107,7 @@ async function request(driver: Driver, attempt: string): Promise<AttemptResult> 
           },
           delta: (part, text) => {
             feed.delta(attempt, part.id, text);
-            journal.grew(part, text.length);
+            journal.grew(part, text);
           },
           ended: (part) => feed.push({ type: "part.ended", attempt, part: part.id }),
         },

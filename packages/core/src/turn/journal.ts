@@ -31,8 +31,10 @@ type Growing = Extract<MessagePart, { type: "text" | "reasoning" | "tool-call" }
 export class Journal {
   readonly #write: (chunk: string) => void;
   readonly #effects: Effects;
-  /** How much of each part is written. */
-  readonly #written = new Map<Growing, number>();
+  /** Lines that wait, and the pieces of the part that grows, which are not a line yet. */
+  #lines = "";
+  #growing: Growing | undefined;
+  #pieces: string[] = [];
   #unwritten = 0;
   #cancel: (() => void) | undefined;
 
@@ -45,15 +47,15 @@ export class Journal {
   /** A part began. A call that the provider runs is written at once: a crash must not make it look repeatable. */
   started(part: MessagePart): void {
     if (part.type !== "tool-call" || !part.providerExecuted) return;
-    this.#write(lineOf(part, part.input));
-    this.#written.set(part, part.input.length);
+    this.#lines += lineOf(part, "");
+    this.#flush();
   }
 
-  /** A part grew. Costs a comparison; text is taken from the part when it is written. */
-  grew(part: MessagePart, chars: number): void {
-    if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool-call") return;
-    if (!this.#written.has(part)) this.#written.set(part, 0);
-    this.#unwritten += chars;
+  /** A part grew by a piece. Pieces are joined when they are written: slices of a growing text would cost its square. */
+  grew(part: MessagePart, piece: string): void {
+    if (part !== this.#growing && !this.#turnTo(part)) return;
+    this.#pieces.push(piece);
+    this.#unwritten += piece.length;
     if (this.#unwritten >= limit.partialChars) this.#flush();
     else this.#cancel ??= this.#effects.timers.after(limit.partialMs, () => this.#flush());
   }
@@ -64,17 +66,25 @@ export class Journal {
     this.#cancel = undefined;
   }
 
+  #turnTo(part: MessagePart): boolean {
+    if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool-call") return false;
+    this.#closeLine();
+    this.#growing = part;
+    return true;
+  }
+
+  #closeLine(): void {
+    if (this.#growing && this.#pieces.length > 0) this.#lines += lineOf(this.#growing, this.#pieces.join(""));
+    this.#growing = undefined;
+    this.#pieces = [];
+  }
+
   #flush(): void {
     this.stop();
+    this.#closeLine();
+    if (this.#lines !== "") this.#write(this.#lines);
+    this.#lines = "";
     this.#unwritten = 0;
-    const lines: string[] = [];
-    for (const [part, from] of this.#written) {
-      const all = part.type === "tool-call" ? part.input : part.text;
-      if (all.length === from) continue;
-      lines.push(lineOf(part, all.slice(from)));
-      this.#written.set(part, all.length);
-    }
-    if (lines.length > 0) this.#write(lines.join(""));
   }
 }
 
