@@ -3,8 +3,9 @@
 export { decide, type Moment, type Spent } from "./attempt/decide.ts";
 export { classify } from "./attempt/failure.ts";
 export { type Backoff, defaultPolicy, type Preset, type RecoveryPolicy } from "./attempt/policy.ts";
-export { watchedFetch } from "./attempt/watched-fetch.ts";
 export { defaultWatch, type WatchPolicy } from "./attempt/watchdog.ts";
+export { watchedFetch } from "./attempt/watched-fetch.ts";
+export { checkSession, type SessionCheckup } from "./doctor/session-checkup.ts";
 export type { Clock, Effects, Timers, Validation } from "./effects.ts";
 export { type ErrorCode, isPawlError, PawlError } from "./error.ts";
 export { limit } from "./limit.ts";
@@ -22,6 +23,7 @@ export type {
   ToolOutput,
 } from "./log/event.ts";
 export { type Fold, runFold } from "./log/fold.ts";
+export type { Hole } from "./log/salvage.ts";
 export { isId } from "./log/shape.ts";
 export type {
   Decision,
@@ -36,8 +38,11 @@ export type {
   Usage,
 } from "./log/value.ts";
 export type { Law, LawName, Verdict, Violation } from "./log/verify.ts";
+export { erasePayloadOf } from "./store/erasure.ts";
+export type { Finding } from "./store/finding.ts";
 export { memoryStore } from "./store/memory.ts";
 export type { Head, Holder, LeaseInfo, Post, SessionSummary, Store } from "./store/store.ts";
+export { exportSession, type ImportOptions, importSession } from "./store/transfer.ts";
 export type { ApprovalAnswer, Approver, Permission, PermissionQuestion } from "./tool/approval.ts";
 export { capText, cleanText } from "./tool/output.ts";
 export {

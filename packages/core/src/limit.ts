@@ -14,9 +14,10 @@ export const limit = {
   concurrentTools: 8,
   /** Steps of one turn. A person can raise it; a loop that nobody watches ends. */
   stepsPerTurn: 200,
-  /** Physical requests of one step and of one turn, sealed and discarded ones included. */
+  /** Physical requests of one step, sealed and discarded ones included. */
   attemptsPerStep: 6,
-  attemptsPerTurn: 60,
+  /** And of one turn: each of its steps needs one, and half as many again may be lost on the way. */
+  attemptsPerTurn: 300,
   /** Sealed fragments of one step: a model that only thinks and breaks is not cured by a third try. */
   sealsPerStep: 2,
   /** The cap on what one tool result brings into context, in UTF-16 units; the rest is cut with a note. */

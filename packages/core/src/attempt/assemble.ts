@@ -9,20 +9,17 @@
  */
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider";
 import { convertUint8ArrayToBase64 } from "@ai-sdk/provider-utils";
+import { unreachable } from "../error.ts";
 import type { CallPart, Json, MessagePart, ProviderMeta } from "../log/event.ts";
 import type { Exposure, Usage } from "../log/value.ts";
 import { noExposure } from "./exposure.ts";
+import { type Finish, type Terminal, terminalOf } from "./terminal.ts";
 
 /** Hears of parts as they come. Calls are synchronous and must not throw. */
 export interface PartSink {
   started(part: MessagePart): void;
   delta(part: MessagePart, text: string): void;
   ended(part: MessagePart): void;
-}
-
-export interface Finish {
-  reason: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "interrupted" | "other";
-  raw?: string;
 }
 
 type TextPart = Extract<MessagePart, { type: "text" | "reasoning" }>;
@@ -36,6 +33,8 @@ export class Assembler {
   finish: Finish | undefined;
   usage: Usage = { measure: "unknown" };
   responseId: string | undefined;
+  /** The protocol's terminal frame, where raw parts show it. */
+  terminal: Terminal | undefined;
 
   readonly #attempt: string;
   readonly #sink: PartSink;
@@ -43,6 +42,10 @@ export class Assembler {
   readonly #texts = new Map<string, TextPart>();
   readonly #reasonings = new Map<string, TextPart>();
   readonly #calls = new Map<string, CallPart>();
+  /** The argument text that was streamed, of calls that ended: a package may have put `{}` where nothing came. */
+  readonly #streamed = new Map<CallPart, string>();
+  /** Calls whose input is streamed; others come whole. */
+  readonly #started = new Set<CallPart>();
 
   constructor(attempt: string, sink: PartSink) {
     this.#attempt = attempt;
@@ -71,7 +74,9 @@ export class Assembler {
         this.#closeText(this.#reasonings, part);
         return false;
       case "tool-input-start":
-        this.#openCall(part.id, part.toolName, part.providerExecuted === true, part.providerMetadata);
+        this.#started.add(
+          this.#openCall(part.id, part.toolName, part.providerExecuted === true, part.providerMetadata),
+        );
         return true;
       case "tool-call":
         this.#call(part);
@@ -83,18 +88,28 @@ export class Assembler {
         this.#finish(part);
         return true;
       case "error":
-        this.errors.push(part.error);
+        // Behind the terminal frame the answer is whole: what is broken there is no part of it. A frame that ends the
+        // answer as failed is its own error.
+        if (!this.terminal || this.terminal.finish?.reason === "error") this.errors.push(part.error);
+        return false;
+      case "raw":
+        // A whole answer stays one: what comes behind it cannot be another.
+        if (this.errors.length === 0) this.terminal ??= terminalOf(part.rawValue);
         return false;
       case "response-metadata":
         if (part.id !== undefined) this.responseId = part.id;
         return false;
+      case "custom":
+        // Packages announce things of their own this way (a message's start, its usage): no output of a model.
+        if (part.kind.endsWith(".message_start")) return false;
+        this.#whole(part);
+        return true;
       case "file":
       case "source":
-      case "custom":
         this.#whole(part);
         return true;
       default:
-        // Providers add part types almost daily (`ping`, `raw`); one we do not know is neither output nor a fault.
+        // Providers add part types almost daily (`ping`); one we do not know is neither output nor a fault.
         return false;
     }
   }
@@ -105,19 +120,47 @@ export class Assembler {
   }
 
   /**
-   * Marks what the end of the stream left open: a call without its closing is cut and must not run. On `length` a
-   * provider may close the last call for us with half its input; JSON tells.
+   * Ends the message by the terminal frame, where the stream broke behind it: the calls that the protocol closed are whole.
+   */
+  closeBy({ finish }: Terminal): void {
+    this.finish ??= finish ?? { reason: "stop" };
+    for (const [id, call] of this.#calls) {
+      if (isObject(call.input) || call.input.trim() === "") this.#complete(id, call, call.input);
+    }
+    if (this.finish.reason === "stop" && this.calls().length > 0)
+      this.finish = { ...this.finish, reason: "tool-calls" };
+  }
+
+  /**
+   * Marks what the end of the stream left open: a call without its closing is cut and must not run. On `length` packages
+   * and protocols close the call that the limit cut, with half its input or with none; its streamed text tells.
    */
   seal(): void {
     for (const call of this.#calls.values()) call.cut = true;
     if (this.finish?.reason !== "length") return;
-    const last = this.calls().at(-1);
-    if (last && last.input.trim() !== "" && !isJson(last.input)) last.cut = true;
+    const last = this.parts.at(-1);
+    if (last?.type !== "tool-call" || last.providerExecuted) return;
+    if (!isObject(this.#streamed.get(last) ?? last.input)) last.cut = true;
   }
 
-  /** Whether there is anything to give to a person or to a tool. Reasoning alone is not. */
+  /** Whether there is anything to give to a person or to a tool: text that is not blank, a call, its result, a file. */
   delivers(): boolean {
-    return this.parts.some((part) => part.type !== "reasoning" && (part.type !== "text" || part.text.trim() !== ""));
+    return this.parts.some((part) => {
+      switch (part.type) {
+        case "text":
+          return part.text.trim() !== "";
+        case "tool-call":
+        case "tool-result":
+        case "file":
+          return true;
+        case "reasoning":
+        case "source":
+        case "custom":
+          return false;
+        default:
+          return unreachable(part);
+      }
+    });
   }
 
   #id(): string {
@@ -165,6 +208,9 @@ export class Assembler {
     if (providerExecuted) part.providerExecuted = true;
     this.#meta(part, meta);
     this.parts.push(part);
+    // A second start under the same id takes every later delta and the end: the first can never be whole.
+    const lost = this.#calls.get(providerId);
+    if (lost) lost.cut = true;
     this.#calls.set(providerId, part);
     this.exposure.toolInput = true;
     // Whether the provider's tool looks or acts is not ours to know: assume the worse.
@@ -185,12 +231,20 @@ export class Assembler {
     const call =
       this.#calls.get(part.toolCallId) ??
       this.#openCall(part.toolCallId, part.toolName, part.providerExecuted === true);
-    call.input = typeof part.input === "string" ? part.input : JSON.stringify(part.input ?? {});
+    if (this.#started.has(call)) this.#streamed.set(call, call.input);
     call.tool = part.toolName;
     this.#meta(call, part.providerMetadata);
-    this.#calls.delete(part.toolCallId);
+    this.#complete(
+      part.toolCallId,
+      call,
+      typeof part.input === "string" ? part.input : JSON.stringify(part.input ?? {}),
+    );
+  }
+
+  #complete(providerId: string, call: CallPart, input: string): void {
+    call.input = input;
+    this.#calls.delete(providerId);
     this.exposure.calls += 1;
-    this.exposure.toolInput = this.#calls.size > 0;
     this.#sink.ended(call);
   }
 
@@ -255,10 +309,11 @@ function wholePart(part: StreamPart<"file" | "source" | "custom">, id: string): 
   }
 }
 
-function isJson(text: string): boolean {
+/** Whether the text is one whole JSON object. A number or a word may be the beginning of a longer one. */
+function isObject(text: string): boolean {
   try {
-    JSON.parse(text);
-    return true;
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null;
   } catch {
     return false;
   }

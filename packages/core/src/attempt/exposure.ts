@@ -17,6 +17,17 @@ export function noExposure(): Exposure {
   };
 }
 
+/**
+ * Whether a request with these provider options moves state on the server forward: sent again, it would move it twice.
+ * `conversation` appends to a stored one, `background` starts a job that lives without its connection.
+ */
+export function advancesServer(providerOptions: { [provider: string]: unknown } | undefined): boolean {
+  return Object.values(providerOptions ?? {}).some((options) => {
+    const { conversation, background } = (options ?? {}) as { conversation?: unknown; background?: unknown };
+    return (conversation !== undefined && conversation !== null) || background === true;
+  });
+}
+
 /** The rows of the recovery table, from the safest to the most binding. Exhaustive by construction. */
 export type ExposureRow = "nothing" | "reasoning" | "output" | "reads-entered" | "irrevocable";
 

@@ -6,7 +6,9 @@
  */
 
 const digits = /^\d+(\.\d+)?$/;
-const httpDate = /^[A-Za-z]{3},? \d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT$/;
+const httpDate = /^[A-Za-z]{3,9},? \d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT$/;
+/** No wait is longer: the moment it names must stay a date that JavaScript can hold. */
+const centuryMs = 100 * 365 * 86_400_000;
 
 /**
  * Milliseconds to wait, or undefined where the headers say nothing usable: negative, past, not a number. Order:
@@ -14,15 +16,15 @@ const httpDate = /^[A-Za-z]{3},? \d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4} \d{2}:\d{2}:\
  */
 export function retryAfterMs(headers: unknown, now: number): number | undefined {
   const inMs = header(headers, "retry-after-ms");
-  if (inMs !== undefined && digits.test(inMs)) return Number(inMs);
+  if (inMs !== undefined && digits.test(inMs)) return Math.min(Number(inMs), centuryMs);
   const text = header(headers, "retry-after");
   if (text === undefined) return undefined;
-  if (digits.test(text)) return Number(text) * 1000;
+  if (digits.test(text)) return Math.min(Number(text) * 1000, centuryMs);
   if (!httpDate.test(text)) return undefined;
   const sentAt = header(headers, "date");
   const from = sentAt !== undefined && httpDate.test(sentAt) ? Date.parse(sentAt) : now;
   const wait = Date.parse(text) - from;
-  return wait > 0 ? wait : undefined;
+  return wait > 0 ? Math.min(wait, centuryMs) : undefined;
 }
 
 /** One header's value, trimmed; names in any case, from a record, `Headers` or pairs. The first of several counts. */
@@ -37,13 +39,13 @@ export function header(headers: unknown, name: string): string | undefined {
   return undefined;
 }
 
-function* pairs(headers: unknown): Iterable<readonly [string, unknown]> {
-  if (typeof headers !== "object" || headers === null) return;
-  if (Symbol.iterator in headers) {
-    for (const pair of headers as Iterable<unknown>) {
-      if (Array.isArray(pair) && typeof pair[0] === "string") yield [pair[0], pair[1]];
-    }
-    return;
+/** Headers come from other people's errors: whatever cannot be read is not there. */
+function pairs(headers: unknown): (readonly [string, unknown])[] {
+  if (typeof headers !== "object" || headers === null) return [];
+  try {
+    const entries = Symbol.iterator in headers ? [...(headers as Iterable<unknown>)] : Object.entries(headers);
+    return entries.filter((pair): pair is [string, unknown] => Array.isArray(pair) && typeof pair[0] === "string");
+  } catch {
+    return [];
   }
-  for (const key of Object.keys(headers)) yield [key, (headers as Record<string, unknown>)[key]];
 }
