@@ -13,6 +13,7 @@ import { unreachable } from "../error.ts";
 import type { CallPart, Json, MessagePart, ProviderMeta } from "../log/event.ts";
 import type { Exposure, Usage } from "../log/value.ts";
 import { noExposure } from "./exposure.ts";
+import { Growth } from "./growth.ts";
 import { type Finish, type Terminal, terminalOf } from "./terminal.ts";
 
 /** Hears of parts as they come. Calls are synchronous and must not throw. */
@@ -46,6 +47,7 @@ export class Assembler {
   readonly #streamed = new Map<CallPart, string>();
   /** Calls whose input is streamed; others come whole. */
   readonly #started = new Set<CallPart>();
+  readonly #growth = new Growth();
 
   constructor(attempt: string, sink: PartSink) {
     this.#attempt = attempt;
@@ -61,6 +63,19 @@ export class Assembler {
         return this.#append(this.#reasonings, "reasoning", part);
       case "tool-input-delta":
         return this.#inputDelta(part);
+      case "raw":
+        // A whole answer stays one: what comes behind it cannot be another.
+        if (this.errors.length === 0) this.terminal ??= terminalOf(part.rawValue);
+        return false;
+      default:
+        this.#growth.join();
+        return this.#pushOther(part);
+    }
+  }
+
+  /** What is no delta: it may read the parts, so they are whole when it comes. */
+  #pushOther(part: LanguageModelV4StreamPart): boolean {
+    switch (part.type) {
       case "text-start":
         this.#openText(this.#texts, "text", part.id, part.providerMetadata);
         return false;
@@ -92,10 +107,6 @@ export class Assembler {
         // answer as failed is its own error.
         if (!this.terminal || this.terminal.finish?.reason === "error") this.errors.push(part.error);
         return false;
-      case "raw":
-        // A whole answer stays one: what comes behind it cannot be another.
-        if (this.errors.length === 0) this.terminal ??= terminalOf(part.rawValue);
-        return false;
       case "response-metadata":
         if (part.id !== undefined) this.responseId = part.id;
         return false;
@@ -123,6 +134,7 @@ export class Assembler {
    * Ends the message by the terminal frame, where the stream broke behind it: the calls that the protocol closed are whole.
    */
   closeBy({ finish }: Terminal): void {
+    this.#growth.join();
     this.finish ??= finish ?? { reason: "stop" };
     for (const [id, call] of this.#calls) {
       if (isObject(call.input) || call.input.trim() === "") this.#complete(id, call, call.input);
@@ -136,6 +148,7 @@ export class Assembler {
    * and protocols close the call that the limit cut, with half its input or with none; its streamed text tells.
    */
   seal(): void {
+    this.#growth.join();
     for (const call of this.#calls.values()) call.cut = true;
     if (this.finish?.reason !== "length") return;
     const last = this.parts.at(-1);
@@ -145,6 +158,7 @@ export class Assembler {
 
   /** Whether there is anything to give to a person or to a tool: text that is not blank, a call, its result, a file. */
   delivers(): boolean {
+    this.#growth.join();
     return this.parts.some((part) => {
       switch (part.type) {
         case "text":
@@ -189,7 +203,7 @@ export class Assembler {
     const target = open.get(part.id) ?? this.#openText(open, type, part.id);
     if (part.providerMetadata) this.#meta(target, part.providerMetadata);
     if (part.delta === "") return false;
-    target.text += part.delta;
+    this.#growth.add(target, part.delta);
     this.exposure[type] = true;
     this.#sink.delta(target, part.delta);
     return true;
@@ -222,7 +236,7 @@ export class Assembler {
   #inputDelta(part: StreamPart<"tool-input-delta">): boolean {
     const call = this.#calls.get(part.id);
     if (!call || part.delta === "") return false;
-    call.input += part.delta;
+    this.#growth.add(call, part.delta);
     this.#sink.delta(call, part.delta);
     return true;
   }
