@@ -30,11 +30,14 @@ function run(args: readonly string[], env: Record<string, string> = {}): Promise
   return promise;
 }
 
-test("each program in the README is the example file it names", () => {
-  const named = [...readme.matchAll(/<!-- (examples\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
-  assert.ok(named.length > 0);
-  for (const [, path = "", text] of named) assert.equal(text, readFileSync(join(root, path), "utf8"), path);
-  assert.equal(named.length, [...readme.matchAll(/```ts\n/g)].length, "a program without a file");
+test("each program in the README and the docs is the example file it names", () => {
+  for (const page of ["README.md", "docs/recovery.md"]) {
+    const text = readFileSync(join(root, page), "utf8");
+    const named = [...text.matchAll(/<!-- (examples\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
+    assert.ok(named.length > 0, page);
+    for (const [, path = "", program] of named) assert.equal(program, readFileSync(join(root, path), "utf8"), path);
+    assert.equal(named.length, [...text.matchAll(/```ts\n/g)].length, "a program without a file");
+  }
 });
 
 for (const name of readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"))) {
@@ -73,7 +76,13 @@ test("each npm script and each link of the README exists", () => {
     scripts: Record<string, string>;
   };
   for (const [, name = ""] of readme.matchAll(/npm run ([\w-]+)/g)) assert.ok(scripts[name], `npm run ${name}`);
-  for (const file of ["README.md", "CONTRIBUTING.md", "docs/design.md", "packages/model-server/README.md"]) {
+  for (const file of [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/design.md",
+    "docs/recovery.md",
+    "packages/model-server/README.md",
+  ]) {
     const text = readFileSync(join(root, file), "utf8");
     for (const [, link = ""] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
       assert.ok(existsSync(join(root, dirname(file), link)), `${file} links to ${link}`);
