@@ -1,9 +1,9 @@
 /** The coding agent: instructions, tools and rules for one workspace. */
 
 import { platform } from "node:os";
-import { createInterface } from "node:readline/promises";
-import type { Agent, ApprovalAnswer, Approver, PermissionQuestion } from "@pawl/core";
+import type { Agent } from "@pawl/core";
 import type { ChosenModel } from "./model.ts";
+import { Questions } from "./question.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
 export interface AgentOptions {
@@ -11,18 +11,22 @@ export interface AgentOptions {
   cwd: string;
   /** Where the whole of a long output goes. */
   spillDir: string;
+  /** What recovery needs of commands. */
+  commandDir: string;
+  questions: Questions;
   /** Allow everything without asking. */
   yes: boolean;
   idleMs?: number;
 }
 
-export function codingAgent({ chosen, cwd, spillDir, yes, idleMs }: AgentOptions): Agent {
+export function codingAgent({ chosen, cwd, spillDir, commandDir, questions, yes, idleMs }: AgentOptions): Agent {
   return {
-    ...chosen,
+    model: chosen.model,
+    ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     instructions: instructions(cwd),
-    tools: workspaceTools({ cwd, spillDir }),
-    permission: ({ effect }) => (yes || effect === "read" ? "allow" : "ask"),
-    ...(process.stdin.isTTY && process.stderr.isTTY ? { approver: askInTerminal } : {}),
+    tools: workspaceTools({ cwd, spillDir, commandDir }),
+    permission: ({ effect }) => (yes || questions.allAllowed || effect === "read" ? "allow" : "ask"),
+    ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
 }
@@ -37,20 +41,4 @@ function instructions(cwd: string): string {
     "A result that begins with TOOL_OUTCOME_UNKNOWN may have taken effect: look at what it would have changed before you decide.",
     "When you are done, say in a few sentences what you changed and how you know that it works.",
   ].join("\n");
-}
-
-/** Without a terminal there is nobody to ask: the runtime then denies at once and says so. */
-const askInTerminal: Approver = async (question, signal): Promise<ApprovalAnswer> => {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await terminal.question(`\n  ${describe(question)}\n  Allow this? [y/N] `, { signal });
-    return { answer: /^y(es)?$/i.test(answer.trim()) ? "allow" : "deny", by: "terminal" };
-  } finally {
-    terminal.close();
-  }
-};
-
-function describe({ tool, input }: PermissionQuestion): string {
-  const command = (input as { command?: unknown }).command;
-  return typeof command === "string" ? `${tool}: ${command}` : `${tool} ${JSON.stringify(input).slice(0, 400)}`;
 }

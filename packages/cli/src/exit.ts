@@ -1,5 +1,9 @@
-/** Exit codes: 0 only for a completed turn, one code per outcome, one per kind of error. Documented in the README. */
-import { type ErrorCode, isPawlError, type OutcomeType } from "@pawl/core";
+/**
+ * Exit codes: 0 only for a completed turn, one code per outcome, one per kind of error. Documented in `pawl --help`.
+ *
+ * Knows the runtime's types alone: `pawl --version` must not load the runtime to name a number.
+ */
+import type { ErrorCode, OutcomeType } from "@pawl/core";
 
 const ofOutcome: Record<OutcomeType, number> = {
   completed: 0,
@@ -34,13 +38,34 @@ const ofError: Record<ErrorCode, number> = {
   BUG: 1,
 };
 
+/** Words that are wrong: an option, a missing key, an empty prompt. */
+export const badInput = 2;
 /** A law does not hold: `pawl verify`. */
 export const lawBroken = 7;
+/** Whoever read our output has gone; as a shell says it of SIGPIPE. */
+export const readerGone = 141;
+
+export const exitHelp = `
+Exit codes:
+    0  the turn completed, or what was asked for was shown
+    1  a fault of pawl itself
+    2  bad input: an option, a missing key, an empty prompt
+    3  no such session, or one of that name exists
+    4  another process drives the session
+    5  the store cannot be used: permission, disk, space
+    6  a record or the database is damaged, or needs a newer pawl
+    7  pawl verify found a law broken
+   10  failed           11  interrupted      12  rate-limited     13  quota
+   14  truncated        15  empty            16  filtered         17  overflow
+   18  context-full     19  limit            130 stopped by Ctrl-C or SIGTERM
+  141  the reader of the output has gone`;
 
 export function exitOfOutcome(outcome: OutcomeType): number {
   return ofOutcome[outcome];
 }
 
 export function exitOfError(error: unknown): number {
-  return isPawlError(error) ? ofError[error.code] : 1;
+  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
+  if (name !== "PawlError" || typeof code !== "string" || !Object.hasOwn(ofError, code)) return 1;
+  return ofError[code as ErrorCode];
 }

@@ -1,11 +1,15 @@
 /** `SESSION[:TURN]` as a place in a log. */
-import { openSession, PawlError, type Runtime } from "@pawl/core";
+import { PawlError, type Runtime } from "@pawl/core";
+import { readable } from "./readable.ts";
 
-/** The end of a turn (its id, or its number from 1), or of the whole session. Throws INVALID_INPUT. */
+/**
+ * The end of a turn (its id, or its number from 1), or of the whole session. Of a damaged session, the turns before the
+ * damage. Throws INVALID_INPUT.
+ */
 export async function forkPoint(runtime: Runtime, text: string): Promise<{ session: string; seq: number }> {
   const [id = "", turn] = text.split(":", 2);
-  const session = await openSession(runtime, id);
-  const entries = await session.entries();
+  const { entries, damage } = await readable(runtime, id);
+  if (turn === undefined && damage) throw damage;
   if (turn === undefined) return { session: id, seq: entries.at(-1)?.seq ?? 0 };
   const ends = entries.filter((entry) => entry.event.type === "turn.ended");
   const found = ends.find(

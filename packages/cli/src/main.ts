@@ -1,13 +1,14 @@
 /** `pawl`: the command line. One clear line for every error, and an exit code that tells (see the README). */
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
-import { exitOfError } from "./exit.ts";
+import { badInput, exitHelp, exitOfError } from "./exit.ts";
 
 const program = new Command("pawl")
   .description("A coding agent whose turns never slip back.")
   .version(packageJson.version, "-v, --version")
   .exitOverride()
-  .showHelpAfterError("(pawl --help shows how)");
+  .configureOutput({ outputError: () => {} })
+  .addHelpText("after", exitHelp);
 
 function wholeNumber(text: string): number {
   const number = Number(text);
@@ -27,7 +28,7 @@ function withModel(command: Command): Command {
     .option("--store <DIR>", "where sessions are kept (default: $PAWL_STORE, else the XDG data folder)")
     .option("--idle-ms <N>", "how long a stream may be silent before it counts as broken", wholeNumber)
     .option("--yes", "allow every tool without asking")
-    .option("--json", "one event per line, and a summary as the last line");
+    .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
 }
 
 function withStore(command: Command): Command {
@@ -85,6 +86,33 @@ withStore(program.command("verify"))
     exitCode = await verifySession(id, options);
   });
 
+withStore(program.command("doctor"))
+  .description("say what is wrong with the store, or with one session; change nothing")
+  .argument("[id]", "the session (default: the store and every session)")
+  .option("--repair", "do what is said to be needed")
+  .action(async (id, options) => {
+    const { runDoctor } = await import("./doctor.ts");
+    exitCode = await runDoctor(id, options);
+  });
+
+withStore(program.command("export"))
+  .description("write a session as lines of JSON, byte for byte")
+  .argument("<id>", "the session")
+  .option("--out <FILE>", "into a new file (default: standard output)")
+  .action(async (id, options) => {
+    const { exportToFile } = await import("./transfer.ts");
+    exitCode = await exportToFile(id, options);
+  });
+
+withStore(program.command("import"))
+  .description("take in an exported session, whole or not at all")
+  .argument("<file>", "what export has written")
+  .option("--session <ID>", "under another id: a copy that begins with everything of the original")
+  .action(async (file, options) => {
+    const { importFromFile } = await import("./transfer.ts");
+    exitCode = await importFromFile(file, options);
+  });
+
 program
   .command("demo")
   .description("watch the agent fix a small project over a connection that breaks; needs no key")
@@ -95,12 +123,32 @@ program
     exitCode = await runDemo(options);
   });
 
+/** What commander found wrong, in our own one line. */
+async function refuse({ code, message }: CommanderError): Promise<number> {
+  // Without a command: the help has been printed in place of a message.
+  if (code === "commander.help") return badInput;
+  const args = process.argv.slice(2);
+  const command = program.commands.find((each) => each.name() === args[0])?.name();
+  const words = message
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ")
+    .replace(/\.$/, "");
+  const text = `${words}; pawl ${command ? `${command} ` : ""}--help shows how`;
+  process.stderr.write(`pawl: ${text}\n`);
+  // Whoever reads the last line gets one, whatever was wrong.
+  if (args.includes("--json") && (command === "run" || command === "resume")) {
+    const { printSummary, summaryOfError } = await import("./summary.ts");
+    printSummary(summaryOfError({ name: "PawlError", code: "INVALID_INPUT", message: text }));
+  }
+  return badInput;
+}
+
 try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {
-    // Commander has said it; help and version are no errors.
-    exitCode = error.exitCode === 0 ? 0 : 2;
+    // Help and version are no errors; commander has printed them.
+    exitCode = error.exitCode === 0 ? 0 : await refuse(error);
   } else {
     process.stderr.write(`pawl: ${error instanceof Error ? error.message : String(error)}\n`);
     if (exitOfError(error) === 1 && error instanceof Error) process.stderr.write(`${error.stack}\n`);

@@ -3,7 +3,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { type Agent, PawlError } from "@pawl/core";
+import { type Agent, PawlError, watchedFetch } from "@pawl/core";
 
 export interface ModelOptions {
   /** `PROVIDER:ID`. */
@@ -13,13 +13,23 @@ export interface ModelOptions {
   apiKeyEnv?: string;
 }
 
-export type ChosenModel = Pick<Agent, "providerOptions"> & { model: LanguageModelV4 };
+type Model = Pick<Agent, "providerOptions"> & { model: LanguageModelV4 };
+
+export type ChosenModel = Model & {
+  /** Where it is asked. */
+  url: string;
+  /** The variable that its key is looked for in. */
+  keyEnv: string;
+};
 
 interface Provider {
   keyEnv: string;
   baseUrl: string;
-  create(id: string, baseURL: string, apiKey: string): ChosenModel;
+  create(id: string, baseURL: string, apiKey: string): Model;
 }
+
+/** Our edge of the wire: bytes are seen as they come, a whole answer is kept, sloppy tool calls are mended. */
+const fetch = watchedFetch(globalThis.fetch);
 
 /**
  * The wire protocols. Provider retries do not exist at this level: the runtime is the one retry owner.
@@ -29,14 +39,14 @@ const providers: Record<string, Provider> = {
     keyEnv: "OPENAI_API_KEY",
     baseUrl: "https://api.openai.com/v1",
     create: (id, baseURL, apiKey) => ({
-      model: createOpenAICompatible({ name: "openai-chat", baseURL, apiKey, includeUsage: true }).languageModel(id),
+      model: createOpenAICompatible({ name: "openai-chat", baseURL, apiKey, includeUsage: true, fetch }).languageModel(id),
     }),
   },
   openai: {
     keyEnv: "OPENAI_API_KEY",
     baseUrl: "https://api.openai.com/v1",
     create: (id, baseURL, apiKey) => ({
-      model: createOpenAI({ baseURL, apiKey }).responses(id),
+      model: createOpenAI({ baseURL, apiKey, fetch }).responses(id),
       // The log holds the conversation; state kept on the server could not be retried, forked or moved.
       providerOptions: { openai: { store: false } },
     }),
@@ -44,7 +54,7 @@ const providers: Record<string, Provider> = {
   anthropic: {
     keyEnv: "ANTHROPIC_API_KEY",
     baseUrl: "https://api.anthropic.com/v1",
-    create: (id, baseURL, apiKey) => ({ model: createAnthropic({ baseURL, apiKey }).languageModel(id) }),
+    create: (id, baseURL, apiKey) => ({ model: createAnthropic({ baseURL, apiKey, fetch }).languageModel(id) }),
   },
 };
 
@@ -64,7 +74,9 @@ export function chooseModel(
       `--model ${JSON.stringify(model)}: write PROVIDER:ID, where PROVIDER is one of ${known}; for example openai:gpt-5`,
     );
   }
-  return provider.create(id, checkedUrl(baseUrl) ?? provider.baseUrl, keyOf(provider, baseUrl, apiKeyEnv, env));
+  const url = checkedUrl(baseUrl) ?? provider.baseUrl;
+  const key = keyOf(provider, baseUrl, apiKeyEnv, env);
+  return { ...provider.create(id, url, key), url, keyEnv: apiKeyEnv ?? provider.keyEnv };
 }
 
 function checkedUrl(baseUrl: string | undefined): string | undefined {

@@ -4,6 +4,7 @@ import {
   createSession,
   forkSession,
   isPawlError,
+  type LogEntry,
   openSession,
   PawlError,
   type Runtime,
@@ -12,14 +13,19 @@ import {
   type TurnResult,
 } from "@pawl/core";
 import { openRuntime } from "@pawl/core/node";
+import { adviceLines } from "./advice.ts";
 import { codingAgent } from "./agent.ts";
-import { exitOfError, exitOfOutcome } from "./exit.ts";
+import { exitOfOutcome } from "./exit.ts";
 import { forkPoint } from "./fork-point.ts";
+import { Interruption } from "./interruption.ts";
 import { LiveView } from "./live-view.ts";
-import { chooseModel, type ModelOptions } from "./model.ts";
+import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
-import { grouped, line, seconds } from "./style.ts";
-import { failureWords, outcomeWords } from "./words.ts";
+import { Questions } from "./question.ts";
+import { StatusLine } from "./status-line.ts";
+import { line, seconds } from "./style.ts";
+import { printEntry, printSummary, type Summary, summaryOf, summaryOfError } from "./summary.ts";
+import { booksWords, failureWords, outcomeWords } from "./words.ts";
 
 export interface RunOptions extends ModelOptions {
   cwd?: string;
@@ -31,30 +37,57 @@ export interface RunOptions extends ModelOptions {
   json?: boolean;
 }
 
+/** A turn that has been asked for, and what a watcher needs. */
+interface Begun {
+  session: Session;
+  /** What the session held before: of a new one, its creation. */
+  before: LogEntry[];
+  isNew: boolean;
+  start(agent: ReturnType<typeof codingAgent>, signal: AbortSignal): Turn;
+}
+
 /** Runs a prompt; returns the exit code. */
-export async function runPrompt(prompt: string, options: RunOptions): Promise<number> {
-  return watched(options, async (runtime, agent, signal) => {
-    const session = await sessionFor(runtime, prompt, options);
-    return { session, turn: session.run(agent, prompt, { signal }) };
+export function runPrompt(prompt: string, options: RunOptions): Promise<number> {
+  return watched(options, async (runtime) => {
+    if (prompt.trim() === "")
+      throw new PawlError("INVALID_INPUT", `the prompt is empty: ${JSON.stringify(prompt)}; say what is to be done`);
+    const { session, isNew } = await sessionFor(runtime, prompt, options);
+    const start: Begun["start"] = (agent, signal) => session.run(agent, prompt, { signal });
+    return { session, isNew, before: await session.entries(), start };
   });
 }
 
 /** Goes on inside the turn that a dead process left open; returns the exit code. */
-export async function resumeSession(id: string, options: RunOptions): Promise<number> {
-  return watched(options, async (runtime, agent, signal) => {
+export function resumeSession(id: string, options: RunOptions): Promise<number> {
+  return watched(options, async (runtime) => {
     const session = await openSession(runtime, id);
-    return { session, turn: session.resume(agent, { signal }) };
+    const start: Begun["start"] = (agent, signal) => session.resume(agent, { signal });
+    return { session, isNew: false, before: await session.entries(), start };
   });
 }
 
-type Begin = (
+async function sessionFor(
   runtime: Runtime,
-  agent: ReturnType<typeof codingAgent>,
-  signal: AbortSignal,
-) => Promise<{ session: Session; turn: Turn }>;
+  prompt: string,
+  options: RunOptions,
+): Promise<{ session: Session; isNew: boolean }> {
+  const facts = { cwd: workspaceFolder(options.cwd), title: line(prompt, 72) };
+  const isNew = true;
+  if (options.forkFrom !== undefined) {
+    const from = await forkPoint(runtime, options.forkFrom);
+    return { session: await forkSession(runtime, from, options.session, facts), isNew };
+  }
+  try {
+    return { session: await createSession(runtime, options.session, facts), isNew };
+  } catch (error) {
+    if (options.session === undefined || !isPawlError(error, "SESSION_EXISTS")) throw error;
+    return { session: await openSession(runtime, options.session), isNew: false };
+  }
+}
 
-async function watched(options: RunOptions, begin: Begin): Promise<number> {
-  const abort = abortOnSignals();
+async function watched(options: RunOptions, begin: (runtime: Runtime) => Promise<Begun>): Promise<number> {
+  const interruption = new Interruption();
+  const seen: Partial<Summary> = { session: options.session ?? null };
   let runtime: Runtime | undefined;
   try {
     // Everything that can be wrong about the words is said before anything is made.
@@ -62,124 +95,97 @@ async function watched(options: RunOptions, begin: Begin): Promise<number> {
     const cwd = workspaceFolder(options.cwd);
     const dir = storeFolder(options.store);
     runtime = await openRuntime({ dir });
+    const questions = new Questions();
     const agent = codingAgent({
       chosen,
       cwd,
       spillDir: join(dir, "spill"),
+      commandDir: join(dir, "commands"),
+      questions,
       yes: options.yes === true,
       ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
     });
-    const { session, turn } = await begin(runtime, agent, abort.signal);
-    const result = options.json ? await printEvents(turn) : await printStory(turn, session.id, options);
+    const begun = await begin(runtime);
+    seen.session = begun.session.id;
+    const watch = options.json ? printEvents : printStory;
+    const result = await watch(begun, { options, chosen, questions, agent, cwd, signal: interruption.signal });
     return exitOfOutcome(result.outcome.type);
   } catch (error) {
-    if (options.json)
-      printSummary({
-        ok: false,
-        outcome: null,
-        text: "",
-        session: options.session ?? null,
-        turn: null,
-        usage: null,
-        error: errorOf(error),
-      });
-    throw error;
+    const stopped = interruption.is(error);
+    if (options.json) printSummary(summaryOfError(error, { ...seen, ...(stopped ? { outcome: "aborted" } : {}) }));
+    if (!stopped) throw error;
+    process.stderr.write("Stopped before the turn began.\n");
+    return exitOfOutcome("aborted");
   } finally {
-    abort.release();
+    interruption.release();
     await runtime?.store.close();
   }
 }
 
-async function sessionFor(runtime: Runtime, prompt: string, options: RunOptions): Promise<Session> {
-  const facts = { cwd: workspaceFolder(options.cwd), title: line(prompt, 72) };
-  if (options.forkFrom !== undefined)
-    return forkSession(runtime, await forkPoint(runtime, options.forkFrom), options.session, facts);
-  if (options.session === undefined) return createSession(runtime, undefined, facts);
-  try {
-    return await createSession(runtime, options.session, facts);
-  } catch (error) {
-    if (isPawlError(error, "SESSION_EXISTS")) return openSession(runtime, options.session);
-    throw error;
-  }
+interface Watch {
+  options: RunOptions;
+  chosen: ChosenModel;
+  questions: Questions;
+  agent: ReturnType<typeof codingAgent>;
+  cwd: string;
+  signal: AbortSignal;
 }
 
-async function printEvents(turn: Turn): Promise<TurnResult> {
+const stopping = "Stopping: what runs is ended first, and every call gets its result. Ctrl-C again leaves at once.";
+
+async function printEvents({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
+  if (isNew) for (const entry of before) if (entry.session === session.id) printEntry(entry);
+  watch.signal.addEventListener("abort", () => process.stderr.write(`${stopping}\n`), { once: true });
+  const turn = start(watch.agent, watch.signal);
   for await (const item of turn) {
     if (item.type !== "entry") continue;
-    const { seq, time, event } = item.entry;
-    process.stdout.write(`${JSON.stringify({ seq, time, ...event })}\n`);
+    printEntry(item.entry);
+    if (item.entry.event.type === "approval.requested") watch.questions.reached(item.entry.event.call);
   }
   const result = await turn.result;
-  const { committed, discarded } = result.books;
-  printSummary({
-    ok: result.outcome.type === "completed",
-    outcome: result.outcome.type,
-    text: result.text,
-    session: result.session,
-    turn: result.turn,
-    usage: {
-      input: committed.tokens.input + discarded.tokens.input,
-      output: committed.tokens.output + discarded.tokens.output,
-    },
-    error: result.failure ?? null,
-  });
+  printSummary(summaryOf(result));
   return result;
 }
 
-/** The last line of standard output, whatever happened. */
-function printSummary(summary: {
-  ok: boolean;
-  outcome: string | null;
-  text: string;
-  session: string | null;
-  turn: string | null;
-  usage: { input: number; output: number } | null;
-  error: unknown;
-}): void {
-  process.stdout.write(`${JSON.stringify(summary)}\n`);
-}
-
-function errorOf(error: unknown): { code: string; message: string; exit: number } {
-  const code = error instanceof PawlError ? error.code : "UNEXPECTED";
-  return { code, message: error instanceof Error ? error.message : String(error), exit: exitOfError(error) };
-}
-
-async function printStory(turn: Turn, session: string, options: RunOptions): Promise<TurnResult> {
-  const view = new LiveView(process.stdout, process.stderr);
+async function printStory({ session, before, start }: Begun, watch: Watch): Promise<TurnResult> {
+  const { chosen, questions, signal } = watch;
+  const { stdout, stderr } = process;
+  const story = stdout.isTTY ? stdout : stderr;
+  const status = new StatusLine(story);
+  const reached = (call: string) => questions.reached(call);
+  const view = new LiveView({ text: stdout, story, status, url: chosen.url, reached });
   const startedAt = performance.now();
-  view.line("quiet", `session ${session} · ${options.model} · ${workspaceFolder(options.cwd)}`);
-  for await (const item of turn) view.show(item);
+  view.prime(before);
+  signal.addEventListener("abort", () => view.line("warn", stopping), { once: true });
+  const turn = start(watch.agent, signal);
+  let isBegun = false;
+  for await (const item of turn) {
+    // Not before: what is refused (another driver, a damaged log) is one line, without a story.
+    if (!isBegun) printHead(view, session.id, watch);
+    isBegun = true;
+    view.show(item);
+  }
+  view.end();
   const result = await turn.result;
-  const { outcome, failure, books } = result;
-  const good = outcome.type === "completed";
-  const { committed, discarded } = books;
-  const requests = committed.attempts + discarded.attempts;
-  const lost = discarded.attempts > 0 ? ` (${discarded.attempts} lost)` : "";
-  const tokens = `${grouped(committed.tokens.input + discarded.tokens.input)} tokens in, ${grouped(committed.tokens.output + discarded.tokens.output)} out`;
-  view.line(
-    good ? "good" : "bad",
-    `${good ? "✓" : "✗"} ${outcomeWords(outcome)} · ${seconds(performance.now() - startedAt)} · ${requests} requests${lost} · ${tokens}`,
-  );
-  if (!good && failure) view.line("bad", `  ${failureWords(failure)}`);
-  if (!good)
-    view.line(
-      "quiet",
-      `  Everything up to here is kept. Go on with: pawl run --session ${session} --model ${options.model} "…"`,
-    );
+  printEnd(view, result, performance.now() - startedAt, watch);
   return result;
 }
 
-/** Ctrl-C ends the turn cleanly, a second one ends the process. */
-function abortOnSignals(): { signal: AbortSignal; release(): void } {
-  const controller = new AbortController();
-  const onSignal = () => {
-    if (controller.signal.aborted) process.exit(exitOfOutcome("aborted"));
-    process.stderr.write("\nStopping: open calls get their results first. Again to leave at once.\n");
-    controller.abort(new DOMException("stopped by a signal", "AbortError"));
-  };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  return {
-    signal: controller.signal,
-    release: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal),
-  };
+function printHead(view: LiveView, session: string, { options, cwd }: Watch): void {
+  view.line("quiet", `${options.model} in ${cwd}, session ${session}`);
+  if (!options.yes && !Questions.possible)
+    view.line("warn", "! No terminal to ask in: calls that change anything are refused. --yes allows them.");
+  view.gap();
+}
+
+function printEnd(view: LiveView, result: TurnResult, durationMs: number, { options, chosen }: Watch): void {
+  const { outcome, failure, books, session } = result;
+  const good = outcome.type === "completed";
+  const [cost, ...lost] = booksWords(books);
+  view.gap();
+  view.line(good ? "good" : "bad", `${good ? "✓" : "✗"} ${outcomeWords(outcome)} · ${seconds(durationMs)} · ${cost}`);
+  for (const words of lost) view.line("quiet", `  ${words}`);
+  if (good) return;
+  if (failure && failure.kind !== "aborted") view.line("bad", `  ${failureWords(failure, chosen.url)}`);
+  for (const words of adviceLines({ outcome, failure, chosen, session, options })) view.line("quiet", `  ${words}`);
 }

@@ -1,4 +1,4 @@
-/** Words for a terminal: colour where it is wanted, control characters never. */
+/** Words for a terminal: colour where it is wanted, control characters never, and figures as people read them. */
 import { styleText } from "node:util";
 
 export type Tone = "plain" | "quiet" | "good" | "bad" | "warn" | "strong";
@@ -17,27 +17,71 @@ export function toned(tone: Tone, text: string, stream: NodeJS.WriteStream): str
   return tone === "plain" || text === "" ? text : styleText([...formats[tone]], text, { stream });
 }
 
+/** Control characters but tab and newline, and the marks that make text read in another order than it runs. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are what it looks for
-const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** A model or a file must not steer the terminal: escape sequences lose their escape. */
 export function printable(text: string): string {
   return text.replace(controls, "");
 }
 
-export function seconds(ms: number): string {
-  if (ms < 950) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+/** How wide lines may be; where nobody sees a width, what most people have. */
+export function columnsOf(stream: NodeJS.WriteStream): number {
+  return stream.isTTY && stream.columns > 0 ? stream.columns : 80;
 }
 
-/** The first line, cut to a width. */
+const wide =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
+
+/** The first line, cut to a width in terminal cells. */
 export function line(text: string, width: number): string {
-  const [first = ""] = printable(text).trim().split("\n");
-  const more = first.length > width || text.trim().includes("\n");
-  return more ? `${first.slice(0, width - 1)}…` : first;
+  const all = printable(text).trim();
+  const end = all.indexOf("\n");
+  const first = (end < 0 ? all : all.slice(0, end)).replaceAll("\t", "  ");
+  return end < 0 ? cut(first, width) : `${cut(first, width - 1).replace(/…$/, "")}…`;
+}
+
+/** A line cut to a width in terminal cells; `…` stands for what is missing. */
+export function cut(text: string, width: number): string {
+  let cells = 0;
+  let shown = "";
+  let fitting = "";
+  for (const char of text) {
+    cells += wide.test(char) ? 2 : 1;
+    if (cells > width) return `${fitting}…`;
+    shown += char;
+    if (cells < width) fitting = shown;
+  }
+  return shown;
+}
+
+export function seconds(ms: number): string {
+  if (ms < 950) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const whole = Math.round(ms / 1000);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+/** Whole seconds, for figures that tick. */
+export function ticking(ms: number): string {
+  return ms < 60_000 ? `${Math.max(0, Math.floor(ms / 1000))} s` : seconds(Math.floor(ms / 1000) * 1000);
+}
+
+/** Date and time on the clock of whoever reads it. */
+export function moment(ms: number): string {
+  const at = new Date(ms);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${date} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
 export function grouped(count: number): string {
   return count.toLocaleString("en-US");
+}
+
+/** `1 request`, `1,200 requests`. */
+export function counted(count: number, noun: string): string {
+  return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,6 +1,6 @@
 /** What happened, in sentences for a person: failures, decisions, outcomes, calls. The same live and in `pawl show`. */
-import type { Decision, Failure, Json, Outcome, Part, ToolOutput } from "@pawl/core";
-import { line, seconds } from "./style.ts";
+import type { Books, Decision, Failure, Json, Outcome, Part, ToolOutput } from "@pawl/core";
+import { counted, grouped, line, moment, seconds } from "./style.ts";
 
 const kinds: Record<Failure["kind"], string> = {
   connect: "No connection to the model",
@@ -21,24 +21,35 @@ const kinds: Record<Failure["kind"], string> = {
   unknown: "The model call failed",
 };
 
-export function failureWords(failure: Failure): string {
-  const words = kinds[failure.kind];
+/** What is wrong at an address is said with the address. */
+const namesPlace: ReadonlySet<Failure["kind"]> = new Set(["connect", "auth", "rejected", "unknown"]);
+
+/** `url` is where the model was asked, if that is known. */
+export function failureWords(failure: Failure, url?: string): string {
+  // The log says what the world looked like (a broken stream); a person wants to know that it was the process.
+  const words =
+    failure.detector === "runtime" && failure.kind === "stream-broken" ? "Interrupted" : kinds[failure.kind];
   if (failure.kind === "aborted") return words;
-  const status = failure.status === undefined ? "" : `${failure.status} `;
-  const code = failure.code === undefined || failure.message.includes(failure.code) ? "" : ` (${failure.code})`;
-  return `${words}: ${status}${line(failure.message, 300)}${code}`;
+  // A status that says "good" explains no failure; of a connection the innermost cause says most.
+  const status = failure.status === undefined || failure.status < 300 ? "" : `${failure.status} `;
+  const transport = failure.kind === "connect" || failure.kind === "stream-broken";
+  const message = (transport ? failure.causes?.at(-1) : undefined) ?? failure.message;
+  const code = failure.code === undefined || message.includes(failure.code) ? "" : ` (${failure.code})`;
+  const place = url !== undefined && namesPlace.has(failure.kind) ? ` at ${url}` : "";
+  return `${words}${place}: ${status}${line(message, 300)}${code}`;
 }
 
-/** What recovery does about it, and how long that takes. */
-export function decisionWords(decision: Decision, attempt: number): string {
+/** What recovery does about it, and how long that takes. `most` is the budget of attempts. */
+export function decisionWords(decision: Decision, attempt: number, most: number): string {
   const wait = decision.delayMs > 0 ? `in ${seconds(decision.delayMs)}` : "at once";
+  const again = `Trying again ${wait} (attempt ${attempt + 1} of ${most}).`;
   switch (decision.action) {
     case "retry":
-      return `Nothing is lost. Trying again ${wait} (attempt ${attempt + 1}).`;
+      return `Nothing is lost. ${again}`;
     case "seal":
-      return `The thought so far is kept as a note. Trying again ${wait} (attempt ${attempt + 1}).`;
+      return `The thought so far is kept as a note. ${again}`;
     case "discard":
-      return `What it had said is withdrawn. Trying again ${wait} (attempt ${attempt + 1}).`;
+      return `What it had said is withdrawn. ${again}`;
     case "compact":
     case "strip":
     case "stop":
@@ -57,9 +68,7 @@ export function outcomeWords(outcome: Outcome): string {
     case "interrupted":
       return "interrupted: the process that ran it ended";
     case "rate-limited":
-      return outcome.until === undefined
-        ? "rate-limited"
-        : `rate-limited until ${new Date(outcome.until).toISOString()}`;
+      return outcome.until === undefined ? "rate-limited" : `rate-limited until ${moment(outcome.until)}`;
     case "quota":
       return "the quota is used up";
     case "truncated":
@@ -89,6 +98,7 @@ function telling(input: string): string {
       const found = value?.[name];
       if (typeof found === "string") return found;
     }
+    if (value !== null && typeof value === "object" && Object.keys(value).length === 0) return "";
   } catch {
     // Shown as it is.
   }
@@ -108,4 +118,19 @@ export function partText(part: Part): string {
     case "file":
       return `[file ${part.filename ?? part.url ?? part.blob ?? ""}]`;
   }
+}
+
+/** What requests have cost; what the lost ones cost stands apart. */
+export function booksWords({ committed, discarded }: Books): string[] {
+  const requests = committed.attempts + discarded.attempts;
+  const { input, output } = committed.tokens;
+  const lines = [`${counted(requests, "request")} · ${grouped(input)} tokens in, ${grouped(output)} out`];
+  if (discarded.attempts > 0) {
+    const tokens = `${grouped(discarded.tokens.input)} tokens in, ${grouped(discarded.tokens.output)} out`;
+    const unmeasured = discarded.unmeasured > 0 ? `${discarded.unmeasured} of them without a figure` : "";
+    const known = discarded.unmeasured === discarded.attempts ? "tokens unknown" : tokens;
+    const cost = known === tokens && unmeasured !== "" ? `${tokens}, ${unmeasured}` : known;
+    lines.push(`${counted(discarded.attempts, "request")} lost on the way · ${cost}`);
+  }
+  return lines;
 }
