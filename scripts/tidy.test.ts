@@ -74,6 +74,7 @@ const floors: Record<string, string[]> = {
   view: ["log", "error"],
   turn: [...ground, "store", "attempt", "tool", "context", "view"],
   node: [...ground, "store"],
+  doctor: [...ground, "store", "tool", "turn", "node"],
   testing: [...ground, "store", "attempt", "tool", "context", "view", "turn", "node"],
 };
 

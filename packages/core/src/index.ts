@@ -43,8 +43,15 @@ export type { Finding } from "./store/finding.ts";
 export { memoryStore } from "./store/memory.ts";
 export type { Head, Holder, LeaseInfo, Post, SessionSummary, Store } from "./store/store.ts";
 export { exportSession, type ImportOptions, importSession } from "./store/transfer.ts";
-export type { ApprovalAnswer, Approver, Permission, PermissionQuestion } from "./tool/approval.ts";
+export type { ApprovalAnswer, Approver, Permission, PermissionQuestion, Unanswered } from "./tool/approval.ts";
 export { capText, cleanText } from "./tool/output.ts";
+export {
+  type InputPatterns,
+  type PermissionOptions,
+  type PermissionRule,
+  type PermissionWord,
+  permissionOf,
+} from "./tool/permission.ts";
 export {
   type DoubtfulCall,
   defineTool,
@@ -58,6 +65,7 @@ export {
 export type { Agent } from "./turn/agent.ts";
 export type { TurnResult } from "./turn/report.ts";
 export {
+  type AnswerOptions,
   createSession,
   forkSession,
   openSession,
@@ -68,7 +76,7 @@ export {
 } from "./turn/session.ts";
 export { laws, verify } from "./turn/verify.ts";
 export { type Account, type Books, booksFold } from "./view/books.ts";
-export type { LiveItem } from "./view/live.ts";
+export type { LiveItem, PendingApproval } from "./view/live.ts";
 export {
   emptyTranscript,
   readItem,

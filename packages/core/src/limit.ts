@@ -22,6 +22,14 @@ export const limit = {
   sealsPerStep: 2,
   /** The cap on what one tool result brings into context, in UTF-16 units; the rest is cut with a note. */
   toolOutputChars: 60_000,
+  /** And what all results of one message bring together: about 50,000 tokens, which a window of 128,000 has room for. */
+  batchOutputChars: 200_000,
+  /** Images that one message's results may show, and the size of one: endpoints refuse more, or larger ones. */
+  batchImages: 20,
+  imageBytes: 5 * 1024 * 1024,
+  /** Of an output that is cut, what is kept beside the log; and one file that a body returns. */
+  spillBytes: 64 * 1024 * 1024,
+  blobBytes: 64 * 1024 * 1024,
   /** A tool body that says nothing about time. Long builds fit; a hung body ends within a coffee break. */
   toolTimeoutMs: 10 * 60_000,
   /** How long a body may take to listen to its signal before it is abandoned. */

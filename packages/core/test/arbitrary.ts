@@ -250,6 +250,7 @@ const toolEvents = {
       by: text,
       scope: fc.constantFrom("call", "session", "forks"),
       reason: text,
+      input: fc.dictionary(text, text, { maxKeys: 2 }),
     },
     { requiredKeys: ["approval", "answer", "by", "scope"] },
   ),

@@ -116,8 +116,9 @@ export const samples: { [T in EventType]: Required<EventOf<T>> } = {
     approval: "ap-1",
     answer: "deny",
     by: "me",
-    scope: "call",
+    scope: "session",
     reason: "no",
+    input: { command: "git *" },
   },
   "tool.entered": {
     type: "tool.entered",

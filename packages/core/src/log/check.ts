@@ -204,6 +204,7 @@ const events: { [T in EventType]: Shape<Omit<EventOf<T>, "type">> } = {
     by: string,
     scope: oneOf("call", "session", "forks"),
     reason: optional(string),
+    input: optional(record(string)),
   }),
   "tool.entered": object({
     call: id,

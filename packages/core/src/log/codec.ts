@@ -9,7 +9,7 @@
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { checkEvent, isEventType } from "./check.ts";
-import { checksum, type LogEntry, type LogRecord } from "./envelope.ts";
+import { checksum, type LogEntry, type LogRecord, redactionSeal } from "./envelope.ts";
 import type { EventType, LogEvent } from "./event.ts";
 
 /** The version this build writes, per type. All types began at 1. */
@@ -17,9 +17,6 @@ const eventVersion = 1;
 
 /** Facts a reader can live without: views lose a detail, no fold loses its footing. */
 const ignorableTypes: ReadonlySet<EventType> = new Set(["note.recorded", "snapshot.recorded"]);
-
-/** Every fold reads an erased payload as its event with this text in place of content. */
-export const erasedText = "[erased]";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -66,7 +63,7 @@ export function encode(events: readonly LogEvent[], at: BatchPosition): LogRecor
 export function decode(record: LogRecord): LogEntry | undefined {
   const where = `session ${record.session}, record ${record.seq} (${record.type})`;
   if (checksum(record, record.payload) !== record.checksum) {
-    throw new PawlError("CORRUPT", `${where}: the checksum does not match; run \`pawl verify ${record.session}\``);
+    throw new PawlError("CORRUPT", `${where}: the checksum does not match; run \`pawl doctor ${record.session}\``);
   }
   if (!isEventType(record.type) || record.version > eventVersion) {
     if (record.ignorable) return undefined;
@@ -75,14 +72,17 @@ export function decode(record: LogRecord): LogEntry | undefined {
       `${where}: version ${record.version} needs a newer Pawl; update to drive it`,
     );
   }
-  if (!(record.payload instanceof Uint8Array)) {
-    if (record.ignorable) return undefined;
-    throw new PawlError("SESSION_READ_ONLY", `${where}: the payload was erased`);
-  }
-  const event = parse(record.payload, record.type, where);
+  const event = parse(readablePayload(record, where), record.type, where);
   const problem = checkEvent(event);
   if (problem) throw new PawlError("CORRUPT", `${where}: ${problem}`);
   return { session: record.session, seq: record.seq, epoch: record.epoch, time: record.time, event };
+}
+
+/** Of an erased payload, what was left in its place. */
+function readablePayload({ payload, checksum: sum }: LogRecord, where: string): Uint8Array {
+  if (payload instanceof Uint8Array) return payload;
+  if (redactionSeal(sum, payload.left) === payload.seal) return payload.left;
+  throw new PawlError("CORRUPT", `${where}: its payload was erased, and what is left does not match its seal`);
 }
 
 function parse(payload: Uint8Array, type: EventType, where: string): LogEvent {

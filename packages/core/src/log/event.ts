@@ -182,8 +182,14 @@ export interface ApprovalResolved {
   approval: string;
   answer: "allow" | "deny";
   by: string;
+  /**
+   * `session` and `forks`: the answer stands for later calls, too, until a second record of the same approval takes it
+   * back.
+   */
   scope: "call" | "session" | "forks";
   reason?: string;
+  /** Of a standing answer: which inputs of the tool it is for, by field and pattern. Absent: only the very same call. */
+  input?: { [field: string]: string };
 }
 
 /** Durable directly before the body, after validation and approval. The driver that appends it may enter once (L4). */

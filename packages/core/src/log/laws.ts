@@ -1,8 +1,12 @@
 /**
  * The laws that events alone can show. Those that need the derived request are beside it (context).
+ *
+ * A hole in a damaged log may hold whatever is missed after it: behind its mark (salvage) a law asks for nothing that
+ * stood before, until a turn begins. What is there twice, or out of order, is wrong all the same.
  */
 import { limit } from "../limit.ts";
 import type { EventOf, LogEvent } from "./event.ts";
+import { isHoleMark } from "./salvage.ts";
 import type { Law } from "./verify.ts";
 
 const noSplice: Law = {
@@ -31,9 +35,11 @@ const nothingLost: Law = {
   title: "nothing lost: no gap, no repeated input",
   start() {
     let seq: number | undefined;
+    let lost = false;
     const inputs = new Set<string>();
     return (entry) => {
       const wrong: string[] = [];
+      lost ||= isHoleMark(entry);
       if (seq !== undefined && entry.seq <= seq) wrong.push(`seq ${entry.seq} follows ${seq}`);
       seq = entry.seq;
       const { event } = entry;
@@ -43,7 +49,7 @@ const nothingLost: Law = {
       }
       if (event.type === "turn.started") {
         for (const input of event.inputs)
-          if (!inputs.has(input)) wrong.push(`turn ${event.turn} claims input ${input}, which is not there`);
+          if (!inputs.has(input) && !lost) wrong.push(`turn ${event.turn} claims input ${input}, which is not there`);
       }
       return wrong;
     };
@@ -57,14 +63,18 @@ const noBlindRerun: Law = {
     const entered = new Set<string>();
     const committed = new Set<string>();
     const settled = new Set<string>();
-    return ({ event }) => {
+    let lost = false;
+    return (entry) => {
+      const { event } = entry;
+      lost ||= isHoleMark(entry);
       if (event.type === "message.committed") for (const part of event.parts) committed.add(part.id);
       if (event.type === "tool.settled") settled.add(event.call);
       if (event.type !== "tool.entered") return [];
       const wrong: string[] = [];
       if (event.effect === "write") {
         if (entered.has(event.call)) wrong.push(`write ${event.call} is entered again`);
-        if (!committed.has(event.call)) wrong.push(`write ${event.call} is entered before its message is committed`);
+        if (!committed.has(event.call) && !lost)
+          wrong.push(`write ${event.call} is entered before its message is committed`);
       }
       if (settled.has(event.call)) wrong.push(`${event.call} is entered after it was settled`);
       entered.add(event.call);
@@ -122,7 +132,14 @@ const closed: Law = {
     const ended = new Set<string>();
     const calls = new Set<string>();
     const settled = new Set<string>();
-    return ({ event }) => {
+    let lost = false;
+    return (entry) => {
+      const { event } = entry;
+      if (isHoleMark(entry)) {
+        Object.assign(open, { turn: undefined, step: undefined, attempt: undefined });
+        calls.clear();
+        lost = true;
+      }
       if (event.type === "message.committed")
         for (const part of event.parts) if (part.type === "tool-call" && !part.providerExecuted) calls.add(part.id);
       if (event.type === "tool.settled") {
@@ -133,7 +150,10 @@ const closed: Law = {
       }
       const moved = lifecycle(event);
       if (!moved) return [];
-      const wrong = moved.begins ? begin(open, ended, moved) : end(open, moved);
+      const broken = moved.begins ? begin(open, ended, moved) : end(open, moved);
+      // Whose beginning is in the hole cannot be told from what never began; a turn is a new footing.
+      const wrong = lost && !(moved.begins && ended.has(moved.id)) ? [] : broken;
+      if (lost && moved.kind === "turn") lost = !moved.begins;
       if (!moved.begins) ended.add(moved.id);
       if (event.type === "step.ended" || event.type === "turn.ended") {
         for (const call of calls) wrong.push(`${event.type} while call ${call} has no result`);
@@ -207,15 +227,19 @@ const honestBooks: Law = {
   title: "honest books: every request is an attempt with a fate, committed ones with their message",
   start() {
     let committed: EventOf<"attempt.ended"> | undefined;
-    return ({ event }) => {
+    let lost = false;
+    return (entry) => {
+      const { event } = entry;
       const owed = committed;
+      const behind = lost;
+      lost = isHoleMark(entry);
       committed = event.type === "attempt.ended" && event.end === "committed" ? event : undefined;
       const wrong: string[] = [];
-      // A fork may be cut between the two: then the message is its parent's alone.
-      const cut = event.type === "session.created";
+      // A fork may be cut between the two: then the message is its parent's alone. A hole may hold either.
+      const cut = lost || event.type === "session.created";
       if (owed && !cut && !(event.type === "message.committed" && event.attempt === owed.attempt))
         wrong.push(`attempt ${owed.attempt} is committed without its message`);
-      if (!owed && event.type === "message.committed")
+      if (!owed && !behind && event.type === "message.committed")
         wrong.push(`message of ${event.attempt} has no committed attempt before it`);
       if (event.type === "attempt.ended" && event.end === "committed" && event.failure)
         wrong.push(`attempt ${event.attempt} is committed with a failure`);

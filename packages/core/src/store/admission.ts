@@ -7,9 +7,9 @@
  */
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
-import type { LogRecord } from "../log/envelope.ts";
+import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
 import { isId, seen } from "../log/shape.ts";
-import type { AppendBatch, CreateSession, Holder, Post } from "./store.ts";
+import type { AppendBatch, CreateSession, Erasure, Holder, Post } from "./store.ts";
 
 /** A name is typed by a person and shown in a list; it is never a path. */
 const nameChars = 256;
@@ -54,34 +54,70 @@ export function admitAppend({ session, epoch, expectedSeq, records, consume }: A
 }
 
 function admitRecords(session: string, epoch: number, before: number, records: LogRecord[]): void {
-  if (records.length > limit.batchRecords) {
-    refuse(`session ${session}: a batch has at most ${limit.batchRecords} records, has ${records.length}; split it`);
-  }
+  admitCount(session, records);
   for (const [index, record] of records.entries()) {
     const seq = before + 1 + index;
     const where = `session ${session}, record ${index + 1} of the batch`;
     if (record.seq !== seq || seq > maxSeq) refuse(`${where}: seq must be ${seq}, is ${seen(record.seq)}`);
     if (record.session !== session) refuse(`${where}: it belongs to session ${seen(record.session)}`);
     if (record.epoch !== epoch) refuse(`${where}: epoch must be ${epoch}, is ${seen(record.epoch)}`);
-    if (!Number.isSafeInteger(record.time))
-      refuse(`${where}: time must be whole milliseconds, is ${seen(record.time)}`);
-    if (!Number.isSafeInteger(record.version))
-      refuse(`${where}: version must be a whole number, is ${seen(record.version)}`);
-    if (!/^[0-9a-f]{32}$/.test(record.checksum)) {
-      refuse(`${where}: the checksum must be 32 hex characters, is ${seen(record.checksum)}`);
-    }
-    admitPayload(where, record.payload);
+    admitForm(where, record);
   }
 }
 
-function admitPayload(where: string, payload: LogRecord["payload"]): void {
-  if (payload instanceof Uint8Array) {
-    if (payload.byteLength > limit.recordBytes) {
-      refuse(`${where}: ${payload.byteLength} bytes, at most ${limit.recordBytes}; put large content into a blob`);
-    }
-  } else if (!/^[0-9a-f]{64}$/.test(payload.erased)) {
-    refuse(`${where}: an erased payload is a sha256 of 64 hex characters, is ${seen(payload.erased)}`);
+/** A batch of a whole session that another store has kept: it may have gaps, other origins and epochs. */
+export function admitRestored(session: string, before: number, records: LogRecord[]): void {
+  admitCount(session, records);
+  let last = before;
+  for (const record of records) {
+    const where = `session ${session}, record ${seen(record.seq)}`;
+    if (!Number.isSafeInteger(record.seq) || record.seq <= last || record.seq > maxSeq)
+      refuse(`${where}: seq must be greater than ${last}`);
+    last = record.seq;
+    admitSessionId(record.session);
+    if (!Number.isSafeInteger(record.epoch) || record.epoch < 0 || record.epoch > maxSeq)
+      refuse(`${where}: epoch must be a whole number of 0 or more, is ${seen(record.epoch)}`);
+    admitForm(where, record);
   }
+}
+
+function admitCount(session: string, records: LogRecord[]): void {
+  if (records.length > limit.batchRecords) {
+    refuse(`session ${session}: a batch has at most ${limit.batchRecords} records, has ${records.length}; split it`);
+  }
+}
+
+function admitForm(where: string, record: LogRecord): void {
+  if (!Number.isSafeInteger(record.time)) refuse(`${where}: time must be whole milliseconds, is ${seen(record.time)}`);
+  if (!Number.isSafeInteger(record.version))
+    refuse(`${where}: version must be a whole number, is ${seen(record.version)}`);
+  if (!isHex(record.checksum, 32)) {
+    refuse(`${where}: the checksum must be 32 hex characters, is ${seen(record.checksum)}`);
+  }
+  if (record.payload instanceof Uint8Array) admitSize(where, record.payload);
+  else admitErased(where, record.payload);
+}
+
+export function admitErasure({ session, seq, payload }: Erasure): void {
+  if (!Number.isSafeInteger(seq) || seq < 1) refuse(`session ${session}: a seq is 1 or more, is ${seen(seq)}`);
+  admitErased(`session ${session}, record ${seq}`, payload);
+}
+
+function admitErased(where: string, { erased, left, seal }: ErasedPayload): void {
+  if (!isHex(erased, 64)) refuse(`${where}: an erased payload is a sha256 of 64 hex characters, is ${seen(erased)}`);
+  if (!isHex(seal, 32)) refuse(`${where}: the seal of what is left must be 32 hex characters, is ${seen(seal)}`);
+  if (!(left instanceof Uint8Array)) refuse(`${where}: what is left must be bytes, is ${seen(left)}`);
+  admitSize(where, left);
+}
+
+function admitSize(where: string, bytes: Uint8Array): void {
+  if (bytes.byteLength > limit.recordBytes) {
+    refuse(`${where}: ${bytes.byteLength} bytes, at most ${limit.recordBytes}; put large content into a blob`);
+  }
+}
+
+function isHex(text: unknown, chars: number): boolean {
+  return typeof text === "string" && text.length === chars && /^[0-9a-f]*$/.test(text);
 }
 
 /** Returns the body as JSON text. */

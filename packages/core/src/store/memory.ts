@@ -6,43 +6,48 @@
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../effects.ts";
-import type { LogRecord } from "../log/envelope.ts";
+import { type LogRecord, payloadHash } from "../log/envelope.ts";
 import type { Json } from "../log/event.ts";
-import { admitAppend, admitCreate, admitLease, admitName, admitPost, admitTtl, pageLimit } from "./admission.ts";
-import { conflict, fenced, noParent, noPost, noSession, sessionExists, storeClosed } from "./refusal.ts";
+import {
+  admitAppend,
+  admitCreate,
+  admitErasure,
+  admitLease,
+  admitName,
+  admitPost,
+  admitRestored,
+  admitSessionId,
+  admitTtl,
+  pageLimit,
+} from "./admission.ts";
+import { copy, headSeq, reads, type Session, slice } from "./memory-session.ts";
+import {
+  conflict,
+  fenced,
+  noParent,
+  noPost,
+  noSession,
+  notOwn,
+  otherPayload,
+  sessionExists,
+  storeClosed,
+} from "./refusal.ts";
 import type {
   AppendBatch,
   CreateSession,
-  Head,
+  Erasure,
   Holder,
   LeaseAnswer,
   LeaseInfo,
   MailboxEntry,
   Partial,
   Post,
+  RestoreSession,
   SessionSummary,
   Snapshot,
   Store,
 } from "./store.ts";
 import { Watchers } from "./watch.ts";
-
-interface Session {
-  readonly id: string;
-  readonly createdAt: number;
-  readonly parent: Session | undefined;
-  /** The seq before the first own record. */
-  readonly cut: number;
-  readonly records: LogRecord[];
-  updatedAt: number;
-  epoch: number;
-  head: Head;
-  lease: LeaseInfo | undefined;
-  /** Every post id ever accepted. */
-  readonly posts: Set<string>;
-  readonly mailbox: Map<string, MailboxEntry>;
-  partial: Partial | undefined;
-  readonly snapshots: Map<string, Snapshot>;
-}
 
 export interface MemoryStoreOptions {
   clock: Clock;
@@ -77,23 +82,51 @@ class MemoryStore implements Store {
     if (this.#sessions.has(id) || this.#deleted.has(id)) throw sessionExists(id);
     const from = parent && this.#session(parent.session);
     if (parent && from && parent.seq > headSeq(from)) throw noParent(parent, headSeq(from));
+    this.#add({ id, parent: from, cut: parent?.seq ?? 0, records: records.map(copy), epoch: 0, head });
+    this.#watchers.notify(id);
+  }
+
+  async restore({ session: id, head, batches }: RestoreSession): Promise<void> {
+    this.#open();
+    admitSessionId(id);
+    const records: LogRecord[] = [];
+    for await (const batch of batches) {
+      admitRestored(id, records.at(-1)?.seq ?? 0, batch);
+      records.push(...batch.map(copy));
+    }
+    this.#open();
+    if (this.#sessions.has(id) || this.#deleted.has(id)) throw sessionExists(id);
+    const epoch = records.reduce((most, record) => (record.session === id ? Math.max(most, record.epoch) : most), 0);
+    this.#add({ id, parent: undefined, cut: 0, records, epoch, head });
+    this.#watchers.notify(id);
+  }
+
+  #add(session: Pick<Session, "id" | "parent" | "cut" | "records" | "epoch" | "head">): void {
     const now = this.#clock.now();
-    this.#sessions.set(id, {
-      id,
+    this.#sessions.set(session.id, {
+      ...session,
       createdAt: now,
       updatedAt: now,
-      parent: from,
-      cut: parent?.seq ?? 0,
-      records: records.map(copy),
-      epoch: 0,
-      head: structuredClone(head),
+      head: structuredClone(session.head),
       lease: undefined,
       posts: new Set(),
       mailbox: new Map(),
       partial: undefined,
       snapshots: new Map(),
     });
-    this.#watchers.notify(id);
+  }
+
+  async erase(erasure: Erasure): Promise<void> {
+    this.#open();
+    admitErasure(erasure);
+    const { epoch, seq, payload } = erasure;
+    const session = this.#session(erasure.session);
+    if (session.lease?.epoch !== epoch) throw fenced(session.id, epoch, session.epoch);
+    const record = session.records.find((own) => own.seq === seq);
+    if (!record) throw notOwn(session.id, seq, session.cut);
+    if (payloadHash(record.payload) !== payload.erased) throw otherPayload(session.id, seq, payload.erased);
+    if (record.payload instanceof Uint8Array) record.payload = { ...payload, left: new Uint8Array(payload.left) };
+    for (const reader of this.#sessions.values()) if (reads(reader, session)) reader.snapshots.clear();
   }
 
   async append(batch: AppendBatch): Promise<void> {
@@ -115,14 +148,14 @@ class MemoryStore implements Store {
 
   async read(id: string, { after = 0, limit }: { after?: number; limit?: number } = {}): Promise<LogRecord[]> {
     this.#open();
-    return slice(this.#session(id), after + 1, after + pageLimit(limit));
+    return slice(this.#session(id), after + 1, Number.MAX_SAFE_INTEGER, pageLimit(limit));
   }
 
   async readTail(id: string, { before, limit }: { before?: number; limit?: number } = {}): Promise<LogRecord[]> {
     this.#open();
     const session = this.#session(id);
     const last = Math.min(headSeq(session), (before ?? Number.POSITIVE_INFINITY) - 1);
-    return slice(session, last + 1 - pageLimit(limit), last);
+    return slice(session, last + 1 - pageLimit(limit), last, pageLimit(limit));
   }
 
   async get(id: string): Promise<SessionSummary | undefined> {
@@ -200,10 +233,12 @@ class MemoryStore implements Store {
     this.#open();
     admitLease(holder, ttlMs);
     const session = this.#session(id);
+    const now = this.#clock.now();
+    if (session.lease) session.lease.expiresAt = Math.min(session.lease.expiresAt, now + session.lease.ttlMs);
     const held = this.#liveLease(session);
     if (held) return { granted: false, held };
     session.epoch += 1;
-    session.lease = { epoch: session.epoch, holder: { ...holder }, expiresAt: this.#clock.now() + ttlMs };
+    session.lease = { epoch: session.epoch, holder: { ...holder }, expiresAt: now + ttlMs, ttlMs };
     return { granted: true, epoch: session.epoch, seq: headSeq(session) };
   }
 
@@ -212,7 +247,7 @@ class MemoryStore implements Store {
     admitTtl(ttlMs);
     const session = this.#session(id);
     if (session.lease?.epoch !== epoch) return false;
-    session.lease = { ...session.lease, expiresAt: this.#clock.now() + ttlMs };
+    session.lease = { ...session.lease, expiresAt: this.#clock.now() + ttlMs, ttlMs };
     return true;
   }
 
@@ -290,7 +325,8 @@ class MemoryStore implements Store {
 
   #liveLease({ lease }: Session): LeaseInfo | undefined {
     if (!lease || lease.expiresAt <= this.#clock.now() || this.#isAlive(lease.holder) === false) return undefined;
-    return structuredClone(lease);
+    const { epoch, holder, expiresAt } = lease;
+    return structuredClone({ epoch, holder, expiresAt });
   }
 
   #summary(session: Session): SessionSummary {
@@ -307,28 +343,6 @@ class MemoryStore implements Store {
       ...(lease && { lease }),
     };
   }
-}
-
-/** Nothing is shared with callers: what they change afterwards is theirs. */
-function copy(record: LogRecord): LogRecord {
-  const { payload } = record;
-  return { ...record, payload: payload instanceof Uint8Array ? new Uint8Array(payload) : { ...payload } };
-}
-
-function headSeq(session: Session): number {
-  return session.cut + session.records.length;
-}
-
-/** Records `first` to `last`, both included, along the lineage: each ancestor up to the lowest cut below it. */
-function slice(session: Session, first: number, last: number): LogRecord[] {
-  const pieces: LogRecord[][] = [];
-  let to = last;
-  for (let at: Session | undefined = session; at && first <= to; at = at.parent) {
-    const own = at.records.slice(Math.max(0, first - at.cut - 1), Math.max(0, to - at.cut));
-    pieces.unshift(own.map(copy));
-    to = Math.min(to, at.cut);
-  }
-  return pieces.flat();
 }
 
 /** Latest update first; at the same moment the greater id, which is the later one where ids are time-ordered. */

@@ -48,6 +48,33 @@ export function noPost(session: string, post: string): PawlError {
   );
 }
 
+export function notOwn(session: string, seq: number, cut: number): PawlError {
+  const why =
+    seq <= cut ? "it belongs to the session that this one was forked from, erase it there" : "it is not there";
+  return new PawlError("INVALID_INPUT", `session ${session}: cannot erase record ${seq}: ${why}`);
+}
+
+export function otherPayload(session: string, seq: number, erased: string): PawlError {
+  return new PawlError(
+    "CONFLICT",
+    `session ${session}: the payload of record ${seq} does not have the hash ${erased}; read it again, run \`pawl doctor\``,
+  );
+}
+
+export function noDraft(): PawlError {
+  return new PawlError(
+    "CONFLICT",
+    "the session that was being taken in is gone: it was cleaned up meanwhile; try again",
+  );
+}
+
+export function storeReadOnly(path: string): PawlError {
+  return new PawlError(
+    "STORE_UNAVAILABLE",
+    `${path} could only be opened for reading; make its folder writable, or name another store, to drive a session`,
+  );
+}
+
 export function storeClosed(): PawlError {
   return new PawlError("STORE_CLOSED", "the store was closed; open it again");
 }

@@ -10,6 +10,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { PawlError } from "../error.ts";
 import { isBusy, storeFault } from "./sqlite-fault.ts";
+import { Restorer } from "./sqlite-restore.ts";
+import { prepareRestore } from "./sqlite-statement.ts";
 import type { Answer, Call, Kind, SqliteStats } from "./sqlite-wire.ts";
 import { Writer } from "./sqlite-write.ts";
 
@@ -17,7 +19,17 @@ import { Writer } from "./sqlite-write.ts";
  * What survives the process without a flush, in the order of the log: a partial journal may lose the last moments
  * before a power cut, a snapshot can be rebuilt, and after a power cut nobody is left to hold a lease.
  */
-const unflushed: ReadonlySet<Kind> = new Set(["writePartial", "saveSnapshot", "acquire", "renew", "release", "erase"]);
+const unflushed: ReadonlySet<Kind> = new Set([
+  "writePartial",
+  "saveSnapshot",
+  "acquire",
+  "renew",
+  "release",
+  "erase",
+  "restoreBegin",
+  "restoreAdd",
+  "restoreDrop",
+]);
 
 /** From so many writes on, records are gathered: a lone writer has its pages to itself, and nothing to gain. */
 const gatherFrom = 8;
@@ -29,6 +41,9 @@ export class Group {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #writer: Writer;
+  readonly #restorer: Restorer;
+  /** Without a write-ahead log every commit is flushed: less would risk the file, not only the last moments. */
+  readonly #alwaysFlush: boolean;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   #flushing = true;
@@ -37,6 +52,8 @@ export class Group {
     this.#db = db;
     this.#path = path;
     this.#writer = new Writer(db);
+    this.#restorer = new Restorer(this.#writer, prepareRestore(db));
+    this.#alwaysFlush = db.prepare("PRAGMA journal_mode").get()?.["journal_mode"] !== "wal";
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
   }
@@ -62,11 +79,25 @@ export class Group {
   }
 
   #together(calls: Call[]): Answer[] {
-    const flush = calls.some((call) => !unflushed.has(call.kind));
-    return this.#transaction(flush, () => {
+    const flush = this.#alwaysFlush || calls.some((call) => !unflushed.has(call.kind));
+    const work = (): Answer[] => {
       this.#writer.gathers = calls.length >= gatherFrom;
       return calls.map((call) => this.#answer(call));
-    });
+    };
+    if (!calls.some((call) => call.kind === "redact")) return this.#transaction(flush, work);
+    return this.#overwriting(() => this.#transaction(true, work));
+  }
+
+  /** What is replaced is gone from the file, not only from the tables: overwritten, and not left in the log beside it. */
+  #overwriting<T>(work: () => T): T {
+    this.#db.exec("PRAGMA secure_delete = ON");
+    try {
+      const result = work();
+      this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      return result;
+    } finally {
+      this.#db.exec("PRAGMA secure_delete = FAST");
+    }
   }
 
   /** When the answers are out. A failure costs nothing: the records are safe where they are, and it is tried again. */
@@ -131,6 +162,16 @@ export class Group {
         return writer.create(call.in);
       case "append":
         return writer.append(call.in);
+      case "restoreBegin":
+        return this.#restorer.begin(call.in);
+      case "restoreAdd":
+        return this.#restorer.add(call.in);
+      case "restoreEnd":
+        return this.#restorer.end(call.in);
+      case "restoreDrop":
+        return this.#restorer.drop(call.in);
+      case "redact":
+        return this.#restorer.redact(call.in);
       case "delete":
         return writer.delete(call.in);
       case "erase":
@@ -163,6 +204,11 @@ export class Group {
 const writeKinds: ReadonlySet<Kind> = new Set([
   "create",
   "append",
+  "restoreBegin",
+  "restoreAdd",
+  "restoreEnd",
+  "restoreDrop",
+  "redact",
   "delete",
   "erase",
   "setName",

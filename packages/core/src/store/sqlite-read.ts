@@ -57,7 +57,16 @@ export class Reader {
     if (!row) throw noSession(session);
     for (let to = Number(row["seq"]); row; ) {
       const cut = Number(row["cut"]);
-      segments.push({ key: Number(row["key"]), session: String(row["id"]), first: cut + 1, last: to });
+      const key = Number(row["key"]);
+      let session = String(row["id"]);
+      // Of a restored session, what was written to another one before it was taken in.
+      for (const origin of this.#sql.origins.iterate(key, cut)) {
+        const last = Number(origin["last"]);
+        if (last < to) segments.push({ key, session, first: last + 1, last: to });
+        to = Math.min(to, last);
+        session = String(origin["id"]);
+      }
+      segments.push({ key, session, first: cut + 1, last: to });
       to = Math.min(to, cut);
       row = row["parent"] === null ? undefined : this.#sql.segmentByKey.get(row["parent"] ?? null);
     }
@@ -253,6 +262,7 @@ function prepareReads(db: DatabaseSync) {
     records,
     segmentById: sql("SELECT key, id, seq, cut, parent FROM session WHERE id = ? AND deleted = 0"),
     segmentByKey: sql("SELECT key, id, seq, cut, parent FROM session WHERE key = ?"),
+    origins: sql("SELECT last, id FROM origin WHERE session = ? AND last > ? ORDER BY last DESC"),
     kind: sql("SELECT type, version, ignorable FROM kind WHERE key = ?"),
     summary: sql(`SELECT ${summaryColumns} WHERE s.id = ? AND s.deleted = 0`),
     list: sql(`SELECT ${summaryColumns} WHERE s.deleted = 0 ORDER BY s.updated_at DESC, s.id DESC LIMIT ?`),

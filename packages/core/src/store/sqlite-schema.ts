@@ -1,7 +1,8 @@
 /**
- * The database file: its tables, its format version, how it is opened.
+ * The database file: its tables in the first format, and whether a file is ours.
  *
- * Owns: DDL, pragmas. Does not own: what is written when. Invariants:
+ * Owns: DDL. Does not own: later formats (sqlite-migration), how it is opened (sqlite-open), what is written when.
+ * Invariants:
  * 1. A file of a newer format, or of another program, is refused before anything in it changes.
  * 2. `record` is clustered by session and seq, so that the tail of a session is one range of one tree. It has a plain
  *    integer key, session above, seq in the low 32 bits: rows of a WITHOUT ROWID table spill to extra pages from 1 KB,
@@ -10,23 +11,18 @@
  *    a commit then writes a few full pages instead of the last page of every session. A record is in one of the two;
  *    readers read both.
  */
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { PawlError } from "../error.ts";
+import { format, formatOf } from "./sqlite-migration.ts";
 
-/** The format this build reads and writes, in `PRAGMA user_version`. */
-const format = 1;
 /** "Pawl" in ASCII, in `PRAGMA application_id`. */
 const applicationId = 0x5061776c;
-/** How long to wait for another process's transaction. Theirs take milliseconds; a slow disk may need seconds. */
-const busyMs = 5_000;
-/** Processes that create the same file at once get in each other's way a few times; see useWal. */
-const walTries = 50;
 
 /**
  * `record.kind` names a row of `kind`; -kind marks an erased payload. `session.deleted`: 0 lives, 1 hidden, 2 erased as
- * far as no living child reads it. `post` remembers ids for ever, `mail` holds those not consumed.
+ * far as no living child reads it, 3 a draft (sqlite-restore). `post` remembers ids for ever, `mail` holds those not consumed.
  */
-const ddl = `
+export const firstFormat = `
 CREATE TABLE session (
   key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL, epoch INTEGER NOT NULL,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, head TEXT NOT NULL, open_turn INTEGER NOT NULL,
@@ -70,37 +66,15 @@ CREATE TABLE snapshot (
   checksum TEXT NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (session, reducer)
 ) STRICT;
 PRAGMA application_id = ${applicationId};
-PRAGMA user_version = ${format};
+PRAGMA user_version = 1;
 `;
 
-export function openDatabase(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: busyMs });
-  try {
-    checkFormat(db, path);
-    useWal(db);
-    // FAST: what is deleted is overwritten where its page is written anyway.
-    db.exec(
-      "PRAGMA synchronous = FULL; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000",
-    );
-    db.exec("BEGIN IMMEDIATE");
-    if (checkFormat(db, path) === 0) db.exec(ddl);
-    db.exec("COMMIT");
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-}
-
-function pragma(db: DatabaseSync, name: string): unknown {
-  return db.prepare(`PRAGMA ${name}`).get()?.[name];
-}
-
-function checkFormat(db: DatabaseSync, path: string): number {
-  const version = Number(pragma(db, "user_version"));
+/** The format of a file of ours, 0 for an empty one. Any other file is refused, and named. */
+export function checkFormat(db: DatabaseSync, path: string): number {
+  const version = formatOf(db);
   const empty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (empty && version === 0) return 0;
-  if (pragma(db, "application_id") !== applicationId) {
+  if (db.prepare("PRAGMA application_id").get()?.["application_id"] !== applicationId) {
     throw new PawlError("STORE_UNAVAILABLE", `${path} is a database of another program; choose another folder`);
   }
   if (version > format) {
@@ -110,20 +84,4 @@ function checkFormat(db: DatabaseSync, path: string): number {
     );
   }
   return version;
-}
-
-/**
- * SQLite does not wait for others when it changes the journal mode: it says busy at once. Waiting for the write lock,
- * which it does wait for, and trying again ends as soon as the other process is through.
- */
-function useWal(db: DatabaseSync): void {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      db.exec("PRAGMA journal_mode = WAL");
-      return;
-    } catch (error) {
-      if (tries === walTries) throw error;
-      db.exec("BEGIN IMMEDIATE; ROLLBACK");
-    }
-  }
 }

@@ -6,6 +6,8 @@ import type { DatabaseSync } from "node:sqlite";
 /** Records erased per transaction: a few milliseconds. */
 const eraseSlice = 2_000;
 
+export type WriteStatements = ReturnType<typeof prepareWrites>;
+
 export function prepareWrites(db: DatabaseSync) {
   const sql = (text: string) => db.prepare(text);
   return {
@@ -56,12 +58,13 @@ export function prepareWrites(db: DatabaseSync) {
     waitingPost: sql("SELECT m.place FROM post p JOIN mail m ON m.place = p.place WHERE p.session = ? AND p.id = ?"),
     deleteMail: sql("DELETE FROM mail WHERE place = ?"),
 
-    leaseOf: sql("SELECT holder, expires_at FROM lease WHERE session = ?"),
+    leaseOf: sql("SELECT holder, expires_at, ttl_ms FROM lease WHERE session = ?"),
     upsertLease: sql(
-      `INSERT INTO lease (session, epoch, holder, expires_at) VALUES (?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder, expires_at = excluded.expires_at`,
+      `INSERT INTO lease (session, epoch, holder, expires_at, ttl_ms) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder, expires_at = excluded.expires_at,
+       ttl_ms = excluded.ttl_ms`,
     ),
-    renewLease: sql("UPDATE lease SET expires_at = ? WHERE session = ?"),
+    renewLease: sql("UPDATE lease SET expires_at = ?, ttl_ms = ? WHERE session = ?"),
     deleteLease: sql("DELETE FROM lease WHERE session = ?"),
 
     lastPartial: sql("SELECT n, epoch, attempt FROM partial WHERE session = ? ORDER BY n DESC LIMIT 1"),
@@ -72,6 +75,43 @@ export function prepareWrites(db: DatabaseSync) {
       `INSERT INTO snapshot (session, reducer, version, seq, checksum, bytes) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET version = excluded.version, seq = excluded.seq, checksum = excluded.checksum,
        bytes = excluded.bytes`,
+    ),
+  };
+}
+
+export type RestoreStatements = ReturnType<typeof prepareRestore>;
+
+export function prepareRestore(db: DatabaseSync) {
+  const sql = (text: string) => db.prepare(text);
+  return {
+    sessionById: sql("SELECT 1 FROM session WHERE id = ?"),
+    beginRestore: sql(
+      // A name that no session can have: ids have no such sign. The greatest key makes it new.
+      `INSERT INTO session (id, seq, epoch, created_at, updated_at, head, open_turn, parent, cut, deleted)
+       SELECT '~' || (COALESCE(MAX(key), 0) + 1) || '~' || ?1, 0, 0, ?2, ?2, '{}', 0, NULL, 0, 3 FROM session`,
+    ),
+    draftOf: sql("SELECT seq FROM session WHERE key = ? AND deleted = 3"),
+    growDraft: sql("UPDATE session SET seq = ? WHERE key = ?"),
+    lastOrigin: sql("SELECT last, id FROM origin WHERE session = ? ORDER BY last DESC LIMIT 1"),
+    insertOrigin: sql("INSERT INTO origin (session, last, id) VALUES (?, ?, ?)"),
+    deleteOrigin: sql("DELETE FROM origin WHERE session = ? AND last = ?"),
+    endRestore: sql(
+      `UPDATE session SET id = ?, seq = ?, epoch = ?, created_at = ?, updated_at = ?, head = ?, open_turn = ?, deleted = 0
+       WHERE key = ?`,
+    ),
+    dropRestore: sql("UPDATE session SET deleted = 1 WHERE key = ? AND deleted = 3"),
+
+    cutOf: sql("SELECT cut FROM session WHERE key = ?"),
+    payloadOf: sql(
+      `SELECT kind, payload FROM record WHERE at = ((?1 << 32) | ?2)
+       UNION ALL SELECT kind, payload FROM fresh WHERE at = ((?1 << 32) | ?2)`,
+    ),
+    redact: ["record", "fresh"].map((table) =>
+      sql(`UPDATE ${table} SET kind = -ABS(kind), payload = ?3 WHERE at = ((?1 << 32) | ?2)`),
+    ),
+    dropSnapshots: sql(
+      `WITH RECURSIVE reader (key) AS (VALUES (?) UNION SELECT s.key FROM session s JOIN reader r ON s.parent = r.key)
+       DELETE FROM snapshot WHERE session IN (SELECT key FROM reader)`,
     ),
   };
 }

@@ -7,7 +7,7 @@
  * 2. Moments are taken on the main thread, by the store's clock, and travel in the call.
  */
 import type { ErrorCode } from "../error.ts";
-import type { LogRecord } from "../log/envelope.ts";
+import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
 import type {
   ForkPoint,
   Head,
@@ -26,7 +26,7 @@ export interface PackedRecords {
   kinds: RecordKind[];
   /** {@link columns} numbers a record. */
   numbers: number[];
-  /** Per record: 16 bytes of checksum, then the payload or the hash of an erased one. */
+  /** Per record: 16 bytes of checksum, then the payload, or an erased one as {@link packErased} gives it. */
   bytes: Uint8Array;
 }
 
@@ -43,19 +43,25 @@ export const checksumBytes = 16;
 
 /** One operation each: what goes in, what comes back. */
 export interface Operations {
-  open: { in: { path: string }; out: undefined };
+  open: { in: OpenCall; out: Opened };
   create: {
     in: { session: string; records: PackedRecords; head: Head; parent?: ForkPoint; now: number };
     out: undefined;
   };
   append: { in: AppendCall; out: undefined };
+  /** A restored session is written under a name that no session has, then gets its own. Returns its key. */
+  restoreBegin: { in: { session: string; now: number }; out: number };
+  restoreAdd: { in: { key: number; records: PackedRecords }; out: undefined };
+  restoreEnd: { in: RestoreEnd; out: undefined };
+  restoreDrop: { in: { key: number }; out: undefined };
+  redact: { in: { session: string; epoch: number; seq: number; erased: string; payload: Uint8Array }; out: undefined };
   delete: { in: { session: string }; out: undefined };
   /** Erases one slice of what deleted sessions left; true while more is left. */
   erase: { in: undefined; out: boolean };
   setName: { in: { name: string; session: string | null; expected?: string | null }; out: boolean };
   post: { in: { session: string; id: string; kind: string; body: string; now: number }; out: "accepted" | "duplicate" };
   acquire: { in: AcquireCall; out: LeaseAnswer };
-  renew: { in: { session: string; epoch: number; expiresAt: number }; out: boolean };
+  renew: { in: { session: string; epoch: number; ttlMs: number; now: number }; out: boolean };
   release: { in: { session: string; epoch: number }; out: undefined };
   writePartial: { in: { session: string; epoch: number; attempt: string; chunk: string }; out: undefined };
   saveSnapshot: { in: { session: string; snapshot: Snapshot }; out: undefined };
@@ -74,6 +80,28 @@ export interface Operations {
 }
 
 export type Kind = keyof Operations;
+
+export interface OpenCall {
+  path: string;
+  /** `delete` where the memory that WAL's readers share does not hold: network file systems. */
+  journal: "wal" | "delete";
+  busyMs: number;
+}
+
+export interface Opened {
+  readOnly: boolean;
+  /** What an operator should know, a line each. */
+  warnings: string[];
+}
+
+export interface RestoreEnd {
+  key: number;
+  session: string;
+  seq: number;
+  epoch: number;
+  head: Head;
+  now: number;
+}
 
 export interface AppendCall {
   session: string;
@@ -124,17 +152,19 @@ export type Answer = { id: number; out: unknown } | { id: number; fault: Fault }
 
 export function packRecords(records: readonly LogRecord[]): PackedRecords {
   let size = 0;
-  for (const { payload } of records) size += checksumBytes + (payload instanceof Uint8Array ? payload.byteLength : 32);
+  const contents = records.map(({ payload }) => (payload instanceof Uint8Array ? payload : packErased(payload)));
+  for (const content of contents) size += checksumBytes + content.byteLength;
   // Not from Buffer's pool: cloning a view copies the whole buffer behind it.
   const bytes = new Uint8Array(size);
   const packed: PackedRecords = { origins: [], kinds: [], numbers: [], bytes };
   let at = 0;
-  for (const { session, type, version, ignorable, seq, epoch, time, checksum, payload } of records) {
+  for (const [index, record] of records.entries()) {
+    const { session, type, version, ignorable, seq, epoch, time, checksum, payload } = record;
     let origin = packed.origins.indexOf(session);
     if (origin < 0) origin = packed.origins.push(session) - 1;
     let kind = packed.kinds.findIndex((k) => k.type === type && k.version === version && k.ignorable === ignorable);
     if (kind < 0) kind = packed.kinds.push({ type, version, ignorable }) - 1;
-    const content = payload instanceof Uint8Array ? payload : Buffer.from(payload.erased, "hex");
+    const content = contents[index] ?? new Uint8Array();
     packed.numbers.push(origin, kind, seq, epoch, time, content.byteLength, payload instanceof Uint8Array ? 0 : 1);
     bytes.set(Buffer.from(checksum, "hex"), at);
     bytes.set(content, at + checksumBytes);
@@ -154,9 +184,29 @@ export function unpackRecords({ origins, kinds, numbers, bytes }: PackedRecords)
     const start = at + checksumBytes;
     const end = start + (numbers[i + 5] ?? 0);
     const checksum = buffer.toString("hex", at, start);
-    const payload = numbers[i + 6] ? { erased: buffer.toString("hex", start, end) } : bytes.subarray(start, end);
+    const content = bytes.subarray(start, end);
+    const payload = numbers[i + 6] ? unpackErased(content) : content;
     records.push({ session, seq, epoch, type, version, ignorable, time, payload, checksum });
     at = end;
   }
   return records;
+}
+
+const hashBytes = 32;
+const sealBytes = 16;
+
+/** An erased payload as bytes: the hash, the seal, what is left. */
+export function packErased({ erased, left, seal }: ErasedPayload): Uint8Array {
+  const bytes = new Uint8Array(hashBytes + sealBytes + left.byteLength);
+  bytes.set(Buffer.from(erased, "hex"), 0);
+  bytes.set(Buffer.from(seal, "hex"), hashBytes);
+  bytes.set(left, hashBytes + sealBytes);
+  return bytes;
+}
+
+/** Of bytes that are too short, something that no seal fits. */
+export function unpackErased(bytes: Uint8Array): ErasedPayload {
+  const hex = (from: number, to: number) => Buffer.from(bytes.subarray(from, to)).toString("hex");
+  const start = hashBytes + sealBytes;
+  return { erased: hex(0, hashBytes), seal: hex(hashBytes, start), left: bytes.subarray(start) };
 }

@@ -5,11 +5,12 @@
  */
 import { parentPort, receiveMessageOnPort } from "node:worker_threads";
 import { assert, PawlError } from "../error.ts";
+import { storeReadOnly } from "./refusal.ts";
 import { storeFault } from "./sqlite-fault.ts";
 import { Group } from "./sqlite-group.ts";
+import { openDatabase } from "./sqlite-open.ts";
 import { Reader } from "./sqlite-read.ts";
-import { openDatabase } from "./sqlite-schema.ts";
-import type { Answer, Call } from "./sqlite-wire.ts";
+import type { Answer, Call, OpenCall, Opened } from "./sqlite-wire.ts";
 
 /** Operations of one transaction: bounds how long the first of them waits for the last. */
 const groupOperations = 1_000;
@@ -18,8 +19,10 @@ assert(parentPort, "sqlite-worker is started as a worker");
 const port = parentPort;
 
 interface Open {
-  group: Group;
+  /** None where the file is open for reading only. */
+  group: Group | undefined;
   reader: Reader;
+  close(): void;
 }
 
 let path = "";
@@ -32,11 +35,11 @@ port.on("message", (first: Call[]) => {
   const writes = calls.filter((call) => Group.writes(call.kind));
   for (let at = 0; at < writes.length; at += groupOperations) {
     const slice = writes.slice(at, at + groupOperations);
-    port.postMessage(opened ? opened.group.run(slice) : slice.map((call) => fault(call, notOpen())));
+    port.postMessage(opened?.group?.run(slice) ?? slice.map((call) => fault(call, notWritable())));
   }
   // One answer each: a reader that needs little does not wait for one that needs much.
   for (const call of calls) if (!Group.writes(call.kind)) port.postMessage([read(call)]);
-  opened?.group.settle();
+  opened?.group?.settle();
 });
 
 function read(call: Call): Answer {
@@ -48,7 +51,7 @@ function read(call: Call): Answer {
 }
 
 function run(call: Call): unknown {
-  if (call.kind === "open") return open(call.in.path);
+  if (call.kind === "open") return open(call.in);
   if (!opened) throw notOpen();
   const { reader, group } = opened;
   switch (call.kind) {
@@ -73,7 +76,7 @@ function run(call: Call): unknown {
     case "marks":
       return reader.marks(call.in);
     case "stats":
-      return group.stats;
+      return group?.stats ?? { operations: 0, commits: 0, flushes: 0 };
     case "close":
       return close(opened);
     default:
@@ -81,20 +84,26 @@ function run(call: Call): unknown {
   }
 }
 
-function open(file: string): undefined {
-  path = file;
-  const db = openDatabase(file);
-  opened = { group: new Group(db, file), reader: new Reader(db) };
+function open(call: OpenCall): Opened {
+  path = call.path;
+  const { db, readOnly, warnings } = openDatabase(call);
+  const group = readOnly ? undefined : new Group(db, path);
+  opened = { group, reader: new Reader(db), close: () => (group ? group.close() : db.close()) };
+  return { readOnly, warnings };
 }
 
 /** The last connection that closes folds the write-ahead log back into the file. */
-function close({ group }: Open): undefined {
+function close(open: Open): undefined {
   opened = undefined;
-  group.close();
+  open.close();
 }
 
 function notOpen(): PawlError {
   return new PawlError("STORE_CLOSED", `${path} is not open`);
+}
+
+function notWritable(): PawlError {
+  return opened ? storeReadOnly(path) : notOpen();
 }
 
 function fault(call: Call, error: unknown): Answer {

@@ -8,7 +8,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { conflict, fenced, noParent, noPost, sessionExists } from "./refusal.ts";
 import { type SessionRow, SessionRows } from "./sqlite-session.ts";
-import { prepareWrites } from "./sqlite-statement.ts";
+import { prepareWrites, type WriteStatements } from "./sqlite-statement.ts";
 import {
   type AcquireCall,
   type AppendCall,
@@ -17,7 +17,7 @@ import {
   type Operations,
   type PackedRecords,
 } from "./sqlite-wire.ts";
-import type { Head, LeaseAnswer } from "./store.ts";
+import type { Head, LeaseAnswer, LeaseInfo } from "./store.ts";
 
 type In<K extends keyof Operations> = Operations[K]["in"];
 
@@ -30,7 +30,7 @@ export class Writer {
   gathers = false;
   /** Records that this process has put into `fresh` and nobody has settled. */
   unsettled = 0;
-  readonly #sql: ReturnType<typeof prepareWrites>;
+  readonly #sql: WriteStatements;
   readonly #kinds = new Map<string, number>();
 
   constructor(db: DatabaseSync) {
@@ -60,7 +60,7 @@ export class Writer {
       from?.key ?? null,
       cut,
     );
-    this.#insertRecords(Number(lastInsertRowid), records);
+    this.insertRecords(Number(lastInsertRowid), records);
   }
 
   append({ session, epoch, expectedSeq, records, head, consume = [], dropPartial, now }: AppendCall): undefined {
@@ -69,7 +69,7 @@ export class Writer {
     if (row.seq !== expectedSeq) throw conflict(session, expectedSeq, row.seq);
     const places = consume.map((post) => this.#placeOf(row, session, post));
 
-    this.#insertRecords(row.key, records);
+    this.insertRecords(row.key, records);
     const seq = expectedSeq + records.numbers.length / columns;
     if (head) this.#sql.updateHead.run(seq, now, JSON.stringify(head), openTurn(head), row.key);
     else this.#sql.updateSeq.run(seq, now, row.key);
@@ -84,7 +84,7 @@ export class Writer {
     return Number(found["place"]);
   }
 
-  #insertRecords(key: number, { kinds, numbers, bytes }: PackedRecords): void {
+  insertRecords(key: number, { kinds, numbers, bytes }: PackedRecords): void {
     const keys = kinds.map(({ type, version, ignorable }) => this.#kind(type, version, ignorable ? 1 : 0));
     let at = 0;
     for (let i = 0; i < numbers.length; i += columns) {
@@ -185,27 +185,34 @@ export class Writer {
 
   acquire({ session, holder, ttlMs, now, dead }: AcquireCall): LeaseAnswer {
     const row = this.sessions.find(session);
-    const lease = row.leased === 0 ? undefined : this.#sql.leaseOf.get(row.key);
-    if (lease && Number(lease["expires_at"]) > now && row.leased !== dead) {
-      const held = {
-        epoch: row.leased,
-        holder: JSON.parse(String(lease["holder"])),
-        expiresAt: Number(lease["expires_at"]),
-      };
-      return { granted: false, held };
-    }
+    const held = this.#liveLease(row, now);
+    if (held && held.epoch !== dead) return { granted: false, held };
     const epoch = row.epoch + 1;
     this.#sql.updateEpoch.run(epoch, row.key);
-    this.#sql.upsertLease.run(row.key, epoch, holder, Math.ceil(now + ttlMs));
+    this.#sql.upsertLease.run(row.key, epoch, holder, Math.ceil(now + ttlMs), Math.ceil(ttlMs));
     row.epoch = epoch;
     row.leased = epoch;
     return { granted: true, epoch, seq: row.seq };
   }
 
-  renew({ session, epoch, expiresAt }: In<"renew">): boolean {
+  /** One that seems to last longer than it was given for is the work of a clock that went back: it is counted anew. */
+  #liveLease(row: SessionRow, now: number): LeaseInfo | undefined {
+    const lease = row.leased === 0 ? undefined : this.#sql.leaseOf.get(row.key);
+    if (!lease) return undefined;
+    const ttlMs = Number(lease["ttl_ms"]);
+    let expiresAt = Number(lease["expires_at"]);
+    if (expiresAt > Math.ceil(now + ttlMs)) {
+      expiresAt = Math.ceil(now + ttlMs);
+      this.#sql.renewLease.run(expiresAt, ttlMs, row.key);
+    }
+    if (expiresAt <= now) return undefined;
+    return { epoch: row.leased, holder: JSON.parse(String(lease["holder"])), expiresAt };
+  }
+
+  renew({ session, epoch, ttlMs, now }: In<"renew">): boolean {
     const row = this.sessions.find(session);
     if (!holds(row, epoch)) return false;
-    this.#sql.renewLease.run(Math.ceil(expiresAt), row.key);
+    this.#sql.renewLease.run(Math.ceil(now + ttlMs), Math.ceil(ttlMs), row.key);
     return true;
   }
 
@@ -248,10 +255,10 @@ export class Writer {
 }
 
 /** Epoch 0 is nobody's: it is the creation's, and stands for no lease. */
-function holds(row: SessionRow, epoch: number): boolean {
+export function holds(row: SessionRow, epoch: number): boolean {
   return row.leased !== 0 && row.leased === epoch;
 }
 
-function openTurn(head: Head): number {
+export function openTurn(head: Head): number {
   return head.openTurn === undefined ? 0 : 1;
 }

@@ -4,36 +4,45 @@
  * Owns: the contract's face on the main thread: checks, moments, watches, blobs. Does not own: SQL and transactions (a
  * worker thread, see sqlite-worker), so that no flush ever blocks the event loop. Invariants:
  * 1. An append, a post, a creation is on disk when its promise resolves; all that wait share one flush.
- * 2. Many processes may open the same folder on one host. A network file system is not a host: SQLite's locks do not
- *    hold there.
+ * 2. Many processes may open the same folder on one host. A network file system is not a host: SQLite's shared memory does
+ *    not hold there, so it is not used, and the operator is warned.
+ * 3. A folder that cannot be written is read all the same; whatever would write says STORE_UNAVAILABLE.
  */
-import { mkdir } from "node:fs/promises";
+import { mkdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Timers } from "../effects.ts";
 import type { LogRecord } from "../log/envelope.ts";
 import {
   admitAppend,
   admitCreate,
+  admitErasure,
   admitLease,
   admitName,
   admitPost,
+  admitRestored,
+  admitSessionId,
   admitTtl,
   maxSeq,
   pageLimit,
 } from "./admission.ts";
 import { BlobFolder } from "./blob-folder.ts";
+import { sharedFileSystem, sharedWarning } from "./file-system.ts";
 import { storeFault } from "./sqlite-fault.ts";
 import { WorkerLink } from "./sqlite-link.ts";
+import { defaultBusyMs } from "./sqlite-open.ts";
 import { SqliteWatch } from "./sqlite-watch.ts";
-import { type Page, packRecords, type SqliteStats, unpackRecords } from "./sqlite-wire.ts";
+import { type Opened, type Page, packErased, packRecords, type SqliteStats, unpackRecords } from "./sqlite-wire.ts";
 import type {
   AppendBatch,
   CreateSession,
+  Erasure,
   Holder,
   LeaseAnswer,
+  LeaseInfo,
   MailboxEntry,
   Partial,
   Post,
+  RestoreSession,
   SessionSummary,
   Snapshot,
   Store,
@@ -46,11 +55,21 @@ export interface SqliteStoreOptions {
   timers: Timers;
   /** Whether a lease holder lives; undefined: unknown (another host), its lease counts until it expires. */
   isAlive(holder: Holder): boolean | undefined;
+  /** How long to wait for another process that holds the write lock, ms. */
+  busyMs?: number;
+  /** The type that `statfs` gives for a folder; asked once. */
+  fileSystemType?(dir: string): Promise<number>;
 }
 
 export interface SqliteStore extends Store {
   /** How many operations shared how many commits and flushes since this store was opened. */
   stats(): Promise<SqliteStats>;
+  /** Erases what deleted sessions, and those that were never taken in whole, have left. Also done by each delete. */
+  sweep(): Promise<void>;
+  /** Whether the folder could only be opened for reading. */
+  readonly readOnly: boolean;
+  /** What an operator should know about where the store lies, a line each; told once. */
+  readonly warnings: readonly string[];
 }
 
 /** Candidates for work looked at in one go. */
@@ -62,24 +81,41 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<SqliteSt
   await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error) => {
     throw storeFault(error, dir);
   });
+  const shared = sharedFileSystem(await (options.fileSystemType ?? typeOf)(dir));
   const link = new WorkerLink();
   try {
-    await link.call("open", { path: join(dir, "pawl.db") });
+    const { busyMs = defaultBusyMs } = options;
+    const opened = await link.call("open", { path: join(dir, "pawl.db"), journal: shared ? "delete" : "wal", busyMs });
+    return new FileStore(options, link, {
+      ...opened,
+      warnings: [...(shared ? [sharedWarning(dir, shared)] : []), ...opened.warnings],
+    });
   } catch (error) {
     await link.abandon();
     throw error;
   }
-  return new FileStore(options, link);
+}
+
+/** A folder that cannot be asked counts as local: opening it will say what is wrong. */
+async function typeOf(dir: string): Promise<number> {
+  return statfs(dir).then(
+    ({ type }) => type,
+    () => 0,
+  );
 }
 
 class FileStore implements SqliteStore {
+  readonly readOnly: boolean;
+  readonly warnings: readonly string[];
   readonly #clock: Clock;
   readonly #isAlive: SqliteStoreOptions["isAlive"];
   readonly #link: WorkerLink;
   readonly #watch: SqliteWatch;
   readonly #blobs: BlobFolder;
 
-  constructor({ dir, clock, timers, isAlive }: SqliteStoreOptions, link: WorkerLink) {
+  constructor({ dir, clock, timers, isAlive }: SqliteStoreOptions, link: WorkerLink, { readOnly, warnings }: Opened) {
+    this.readOnly = readOnly;
+    this.warnings = warnings;
     this.#clock = clock;
     this.#isAlive = isAlive;
     this.#link = link;
@@ -99,6 +135,43 @@ class FileStore implements SqliteStore {
     admitAppend(batch);
     await this.#link.call("append", { ...batch, records: packRecords(batch.records), now: this.#clock.now() });
     this.#watch.notify(batch.session);
+  }
+
+  async restore({ session, head, batches }: RestoreSession): Promise<void> {
+    admitSessionId(session);
+    const now = this.#clock.now();
+    const key = await this.#link.call("restoreBegin", { session, now });
+    let [seq, epoch] = [0, 0];
+    try {
+      for await (const records of batches) {
+        admitRestored(session, seq, records);
+        await this.#link.call("restoreAdd", { key, records: packRecords(records) });
+        seq = records.at(-1)?.seq ?? seq;
+        for (const record of records) if (record.session === session) epoch = Math.max(epoch, record.epoch);
+      }
+      await this.#link.call("restoreEnd", { key, session, seq, epoch, head, now });
+    } catch (error) {
+      await this.#dropDraft(key);
+      throw error;
+    }
+    this.#watch.notify(session);
+  }
+
+  /** A courtesy: nobody sees a draft, and doctor finds one that stays. */
+  async #dropDraft(key: number): Promise<void> {
+    try {
+      await this.#link.call("restoreDrop", { key });
+      await this.sweep();
+    } catch {
+      // What has stopped the restore is what the caller hears of.
+    }
+  }
+
+  async erase(erasure: Erasure): Promise<void> {
+    admitErasure(erasure);
+    const { session, epoch, seq, payload } = erasure;
+    const { erased } = payload;
+    await this.#link.call("redact", { session, epoch, seq, erased, payload: packErased(payload) });
   }
 
   async read(session: string, { after = 0, limit }: { after?: number; limit?: number } = {}): Promise<LogRecord[]> {
@@ -142,6 +215,10 @@ class FileStore implements SqliteStore {
   async delete(session: string): Promise<void> {
     await this.#link.call("delete", { session });
     this.#watch.notify(session);
+    await this.sweep();
+  }
+
+  async sweep(): Promise<void> {
     while (await this.#link.call("erase", undefined));
   }
 
@@ -181,7 +258,7 @@ class FileStore implements SqliteStore {
 
   async renewLease(session: string, epoch: number, ttlMs: number): Promise<boolean> {
     admitTtl(ttlMs);
-    return this.#link.call("renew", { session, epoch, expiresAt: this.#clock.now() + ttlMs });
+    return this.#link.call("renew", { session, epoch, ttlMs, now: this.#clock.now() });
   }
 
   async releaseLease(session: string, epoch: number): Promise<void> {
@@ -225,12 +302,18 @@ class FileStore implements SqliteStore {
       for (const { key, session, lease } of candidates) {
         if (claims.length >= options.limit) return claims;
         afterKey = key;
-        if (lease && lease.expiresAt > this.#clock.now() && this.#isAlive(lease.holder) !== false) continue;
+        if (lease && this.#surelyHeld(lease, options.ttlMs)) continue;
         const answer = await this.acquireLease(session, holder, options.ttlMs);
         if (answer.granted) claims.push({ session, epoch: answer.epoch });
       }
       if (candidates.length < workPage) return claims;
     }
+  }
+
+  /** One that ends later than ours would may be the work of a clock that went back: acquiring tells. */
+  #surelyHeld({ expiresAt, holder }: LeaseInfo, ttlMs: number): boolean {
+    const now = this.#clock.now();
+    return expiresAt > now && expiresAt <= now + ttlMs && this.#isAlive(holder) !== false;
   }
 
   stats(): Promise<SqliteStats> {

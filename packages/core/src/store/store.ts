@@ -10,8 +10,10 @@
  * 3. `post` is durable and idempotent by the client's id and needs no lease.
  * 4. Reading, listing and watching write nothing.
  * 5. A store that does not do something says NOT_SUPPORTED; the shape stays.
+ * 6. A wall clock that jumps makes no lease last: one that seems to end later than its length from now is counted anew
+ *    from now, when somebody asks for it.
  */
-import type { LogRecord } from "../log/envelope.ts";
+import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
 import type { Json } from "../log/event.ts";
 
 /** A rebuildable projection of a session for lists; written in the batch that changes it. */
@@ -50,6 +52,21 @@ export interface CreateSession {
   head: Head;
   /** Copy on write: the child reads the parent's records up to and including `seq`, then its own. */
   parent?: ForkPoint;
+}
+
+export interface RestoreSession {
+  session: string;
+  head: Head;
+  /** In order of seq; each batch within the bounds of an append. */
+  batches: AsyncIterable<LogRecord[]>;
+}
+
+export interface Erasure {
+  session: string;
+  /** Fenced like an append: while it happens nobody drives. */
+  epoch: number;
+  seq: number;
+  payload: ErasedPayload;
 }
 
 export interface AppendBatch {
@@ -123,6 +140,18 @@ export interface Store {
    */
   create(session: CreateSession): Promise<void>;
   append(batch: AppendBatch): Promise<void>;
+  /**
+   * Takes in a whole session as another store read it, byte for byte: records of any origin and epoch, gaps included.
+   * All or nothing: nobody sees the session until this resolves, and where `batches` throws there is none. Its newest
+   * epoch is the greatest of its own records. Fails with SESSION_EXISTS.
+   */
+  restore(session: RestoreSession): Promise<void>;
+  /**
+   * Replaces the payload of one record by what is left of it; envelope, checksum and the payload's hash stay. Durable
+   * when it resolves. Snapshots of all who read the record are dropped. Erasing again changes nothing. Fails with FENCED,
+   * INVALID_INPUT for a record that the session does not hold itself, CONFLICT where the hash is not the payload's.
+   */
+  erase(erasure: Erasure): Promise<void>;
   /**
    * Records with seq greater than `after` (default 0), ascending, at most `limit` (default {@link limit.pageRecords}).
    * A shorter page is the end of the log.

@@ -1,0 +1,69 @@
+/**
+ * A session as the memory store holds it, and reading along its lineage.
+ *
+ * Owns: where a record of a fork, or of a session with gaps, lies. Does not own: the rules of the contract (memory).
+ */
+import type { LogRecord } from "../log/envelope.ts";
+import type { Head, LeaseInfo, MailboxEntry, Partial, Snapshot } from "./store.ts";
+
+export interface Session {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly parent: Session | undefined;
+  /** The seq before the first own record. */
+  readonly cut: number;
+  /** Ascending; a restored session may have gaps. */
+  readonly records: LogRecord[];
+  updatedAt: number;
+  epoch: number;
+  head: Head;
+  lease: Lease | undefined;
+  /** Every post id ever accepted. */
+  readonly posts: Set<string>;
+  readonly mailbox: Map<string, MailboxEntry>;
+  partial: Partial | undefined;
+  readonly snapshots: Map<string, Snapshot>;
+}
+
+export interface Lease extends LeaseInfo {
+  ttlMs: number;
+}
+
+/** Nothing is shared with callers: what they change afterwards is theirs. */
+export function copy(record: LogRecord): LogRecord {
+  const { payload } = record;
+  if (payload instanceof Uint8Array) return { ...record, payload: new Uint8Array(payload) };
+  return { ...record, payload: { ...payload, left: new Uint8Array(payload.left) } };
+}
+
+export function headSeq({ cut, records }: Session): number {
+  return records.at(-1)?.seq ?? cut;
+}
+
+/** Whether `session` is one of the sessions that `reader` reads. */
+export function reads(reader: Session, session: Session): boolean {
+  return reader === session || (reader.parent !== undefined && reads(reader.parent, session));
+}
+
+/**
+ * Records with seq of `first` or more, up to `last`, `most` of them at most, along the lineage: each ancestor up to the
+ * lowest cut below it.
+ */
+export function slice(session: Session, first: number, last: number, most: number): LogRecord[] {
+  const pieces: LogRecord[][] = [];
+  let to = last;
+  for (let at: Session | undefined = session; at && first <= to; at = at.parent) {
+    const from = place(at, first);
+    pieces.unshift(at.records.slice(from, Math.min(from + most, place(at, to + 1))));
+    to = Math.min(to, at.cut);
+  }
+  return pieces.flat().slice(0, most).map(copy);
+}
+
+/** The index of the first own record with this seq or a greater one. */
+function place({ records, cut }: Session, seq: number): number {
+  // Without gaps it is where it belongs; only a restored session may have lost some before it.
+  let index = Math.min(Math.max(0, seq - cut - 1), records.length);
+  while (index > 0 && (records[index - 1]?.seq ?? 0) >= seq) index -= 1;
+  return index;
+}

@@ -1,0 +1,238 @@
+/**
+ * A session as lines of JSON, from any store into any other.
+ *
+ * Owns: what is carried: the records byte for byte, with those that a fork reads of its parents (the lineage is
+ * flattened: the file needs nothing else), and the blobs they name. Does not own: mailbox, names, snapshots, the partial
+ * journal: they are of a place, not of the session. Invariants:
+ * 1. A record has the same checksum on the other side; exporting again gives the same records.
+ * 2. A damaged record is not carried. Its place stands in the header, and nothing else may be missing.
+ * 3. An import is whole or is not there; what is wrong is named by its line.
+ */
+import { hash } from "node:crypto";
+import { isPawlError, PawlError } from "../error.ts";
+import { limit } from "../limit.ts";
+import { decode, encode } from "../log/codec.ts";
+import { checksum, type LogEntry, type LogRecord } from "../log/envelope.ts";
+import type { Part, SessionCreated } from "../log/event.ts";
+import { isId, seen } from "../log/shape.ts";
+import { recordPages } from "./pages.ts";
+import { noSession } from "./refusal.ts";
+import type { Head, Store } from "./store.ts";
+import { surveyLog } from "./survey.ts";
+import { type Absent, lineOf, parseLine, type TransferLine, transferFormat } from "./transfer-line.ts";
+
+/** The lines, each without its newline. Writes nothing. Fails with SESSION_NOT_FOUND. */
+export async function* exportSession(store: Store, session: string): AsyncGenerator<string, void> {
+  const summary = await store.get(session);
+  if (!summary) throw noSession(session);
+  const { seq, head } = summary;
+  const holes = await surveyLog(store, session, seq);
+  // What a newer version wrote is whole, and is carried as it is.
+  const absent = holes.filter(({ kind }) => kind === "damaged").map(({ from, to }) => ({ from, to }));
+  yield lineOf({ pawl: "session", format: transferFormat, session, seq, head: { ...head }, absent });
+  const blobs = new Set<string>();
+  let count = 0;
+  for await (const records of recordPages(store, session)) {
+    for (const record of records) {
+      if (record.seq > seq || absent.some(({ from, to }) => from < record.seq && record.seq < to)) continue;
+      for (const name of blobsOf(record)) blobs.add(name);
+      count += 1;
+      yield lineOf({ record });
+    }
+  }
+  let carried = 0;
+  for (const blob of blobs) {
+    const bytes = await store.getBlob(blob);
+    // One that is gone already cannot be carried; who reads the session finds out as before.
+    if (!bytes) continue;
+    carried += 1;
+    yield lineOf({ blob, bytes });
+  }
+  yield lineOf({ end: { records: count, blobs: carried } });
+}
+
+function blobsOf(record: LogRecord): string[] {
+  const entry = decodable(record);
+  return entry
+    ? partsOf(entry).flatMap((part) => (part.type === "file" && part.blob !== undefined ? part.blob : []))
+    : [];
+}
+
+function decodable(record: LogRecord): LogEntry | undefined {
+  try {
+    return decode(record);
+  } catch (error) {
+    if (isPawlError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The content of an event that may name blobs. */
+export function partsOf({ event }: Pick<LogEntry, "event">): readonly Part[] {
+  switch (event.type) {
+    case "input.accepted":
+      return event.content;
+    case "tool.settled":
+      return event.output.content;
+    case "context.compacted":
+      return event.summary;
+    default:
+      return [];
+  }
+}
+
+export interface ImportOptions {
+  /**
+   * Another id than the session had: then it begins with everything of the original, as a fork does, and its own first
+   * record says so.
+   */
+  session?: string;
+  /** UTC, ms: of that first record. */
+  now: number;
+}
+
+/**
+ * Takes a session in; resolves with its id. Fails with INVALID_INPUT naming the line and what is wrong with it, with
+ * SESSION_EXISTS where the id is taken; then nothing of the session is in the store.
+ */
+export async function importSession(
+  store: Store,
+  lines: AsyncIterable<string> | Iterable<string>,
+  { session: given, now }: ImportOptions,
+): Promise<string> {
+  const numbered = number(lines);
+  const first = await numbered.next();
+  if (first.done || !("pawl" in first.value.line)) throw atLine(1, "is no header: this is no exported session");
+  const header = first.value.line;
+  const session = given ?? header.session;
+  if (!isId(session)) throw atLine(1, `${seen(session)} cannot be a session id`);
+  if (await store.get(session)) throw exists(session);
+  const copied = session === header.session ? undefined : { session, from: header.session, now };
+  await store.restore({
+    session,
+    head: copied ? copiedHead(header.head) : header.head,
+    batches: batches(store, numbered, header, copied),
+  });
+  return session;
+}
+
+/** A copy is driven by nobody yet: a turn that is open in it was open elsewhere, and is closed by who drives it first. */
+function copiedHead(head: Head): Head {
+  const { openTurn: _, ...rest } = head;
+  return rest;
+}
+
+type Header = Extract<TransferLine, { pawl: "session" }>;
+interface Numbered {
+  line: TransferLine;
+  at: number;
+}
+
+async function* number(lines: AsyncIterable<string> | Iterable<string>): AsyncGenerator<Numbered, void> {
+  let at = 0;
+  for await (const text of lines) {
+    at += 1;
+    // Editors and pipes add an empty last line.
+    if (text === "") continue;
+    try {
+      yield { line: parseLine(text), at };
+    } catch (error) {
+      throw isPawlError(error, "INVALID_INPUT") ? atLine(at, error.message) : error;
+    }
+  }
+}
+
+async function* batches(
+  store: Store,
+  lines: AsyncGenerator<Numbered, void>,
+  header: Header,
+  copied: { session: string; from: string; now: number } | undefined,
+): AsyncGenerator<LogRecord[], void> {
+  let batch: LogRecord[] = [];
+  let created: SessionCreated | undefined;
+  const counted = { records: 0, blobs: 0 };
+  let seq = 0;
+  let ended = false;
+  let last = 1;
+  for await (const { line, at } of lines) {
+    last = at;
+    if (ended || "pawl" in line) throw atLine(at, "comes after the end, or is a second header");
+    if ("record" in line) {
+      seq = checkRecord(line.record, seq, header.absent, at, copied?.session);
+      const event = decodable(line.record)?.event;
+      if (event?.type === "session.created") created = event;
+      counted.records += 1;
+      if (batch.push(line.record) < limit.batchRecords) continue;
+      yield batch;
+      batch = [];
+    } else if ("blob" in line) {
+      if (hash("sha256", line.bytes, "hex") !== line.blob) throw atLine(at, `the blob ${line.blob} is damaged`);
+      await store.putBlob(line.bytes);
+      counted.blobs += 1;
+    } else {
+      ended = true;
+      checkEnd(line.end, counted, seq, header, at);
+    }
+  }
+  if (!ended) throw atLine(last + 1, "is missing: the file ends before its end line, it was cut");
+  if (copied) batch.push(...firstOwn(header.seq, created, copied));
+  if (batch.length > 0) yield batch;
+}
+
+function firstOwn(
+  seq: number,
+  created: SessionCreated | undefined,
+  { session, from, now }: { session: string; from: string; now: number },
+): LogRecord[] {
+  const event: SessionCreated = { type: "session.created", ...created, parent: { session: from, seq } };
+  return encode([event], { session, epoch: 0, expectedSeq: seq, time: now });
+}
+
+function checkRecord(record: LogRecord, before: number, absent: Absent[], at: number, own: string | undefined): number {
+  const { seq, session } = record;
+  if (!isId(session)) throw atLine(at, `${seen(session)} is no session id`);
+  if (session === own) throw atLine(at, `is a record of session ${own}; choose an id that is not among its ancestors`);
+  if (checksum(record, record.payload) !== record.checksum) {
+    throw atLine(at, `record ${seen(seq)} does not match its checksum: the file was changed or damaged`);
+  }
+  decodeForSeal(record, at);
+  const gap = seq > before + 1 && absent.some(({ from, to }) => from === before && to === seq);
+  if (seq !== before + 1 && !gap) throw atLine(at, `record ${before + 1} is missing, found ${seen(seq)}`);
+  return seq;
+}
+
+/** What was left of an erased payload is sealed by itself; what a newer version wrote is none of our business. */
+function decodeForSeal(record: LogRecord, at: number): void {
+  try {
+    decode(record);
+  } catch (error) {
+    if (isPawlError(error, "CORRUPT")) throw atLine(at, error.message);
+  }
+}
+
+function checkEnd(
+  end: { records: number; blobs: number },
+  counted: { records: number; blobs: number },
+  seq: number,
+  header: Header,
+  at: number,
+): void {
+  if (end.records !== counted.records || end.blobs !== counted.blobs) {
+    const was = `${end.records} records and ${end.blobs} blobs`;
+    throw atLine(at, `says ${was}, the file has ${counted.records} and ${counted.blobs}: lines are missing`);
+  }
+  const tail = header.absent.some(({ from, to }) => from === seq && to === header.seq + 1);
+  if (seq !== header.seq && !tail) throw atLine(at, `the log should end at ${header.seq}, the file ends at ${seq}`);
+  if (counted.records === 0) throw atLine(at, "the file holds no record that could be read");
+}
+
+function atLine(line: number, what: string): PawlError {
+  return new PawlError("INVALID_INPUT", `line ${line}: ${what}; nothing was imported`);
+}
+
+function exists(session: string): PawlError {
+  return new PawlError(
+    "SESSION_EXISTS",
+    `session ${session} exists here; import it under another id with --session, nothing was imported`,
+  );
+}
