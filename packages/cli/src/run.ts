@@ -94,7 +94,9 @@ async function watched(options: RunOptions, begin: (runtime: Runtime) => Promise
     const chosen = chooseModel(options);
     const cwd = workspaceFolder(options.cwd);
     const dir = storeFolder(options.store);
-    runtime = await openRuntime({ dir });
+    const opened = await openRuntime({ dir });
+    runtime = opened;
+    for (const warning of opened.warnings) process.stderr.write(`pawl: ${warning}\n`);
     const questions = new Questions();
     const agent = codingAgent({
       chosen,

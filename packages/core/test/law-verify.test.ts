@@ -106,7 +106,7 @@ const breaking: [LawName, string, LogEvent[]][] = [
     "attempts without end",
     [
       ...opening.slice(0, 3),
-      ...Array.from({ length: limit.attemptsPerTurn + 1 }, (_, n) => [
+      ...Array.from({ length: limit.attemptsPerTurn + 2 }, (_, n) => [
         attemptStarted(`a${n}`, "st1"),
         attemptEnded(`a${n}`, { end: "discarded", failure, decision: decided("retry") }),
       ]).flat(),

@@ -106,15 +106,19 @@ const stateDecides: Law = {
 
 const bounded: Law = {
   law: "L6",
-  title: "bounded: attempts of a step and steps of a turn stay within their limits",
+  title: "bounded: what a turn retries stays within its limit",
   start() {
     let attempts = 0;
+    let steps = 0;
     return ({ event }) => {
-      if (event.type === "step.started") attempts = 0;
+      if (event.type === "turn.started") attempts = steps = 0;
+      if (event.type === "step.started") steps += 1;
       if (event.type !== "attempt.started") return [];
       attempts += 1;
-      // A policy may raise the bound of a step; the bound of a turn holds for any policy.
-      return attempts > limit.attemptsPerTurn ? [`attempt ${event.attempt} is number ${attempts} of its step`] : [];
+      // Each step has a first attempt; how many steps, and how many attempts of one, a policy may raise. This it may not.
+      return attempts > limit.attemptsPerTurn + steps
+        ? [`attempt ${event.attempt} is number ${attempts} of its turn`]
+        : [];
     };
   },
 };

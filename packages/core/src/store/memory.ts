@@ -40,6 +40,7 @@ import type {
   LeaseAnswer,
   LeaseInfo,
   MailboxEntry,
+  News,
   Partial,
   Post,
   RestoreSession,
@@ -83,7 +84,7 @@ class MemoryStore implements Store {
     const from = parent && this.#session(parent.session);
     if (parent && from && parent.seq > headSeq(from)) throw noParent(parent, headSeq(from));
     this.#add({ id, parent: from, cut: parent?.seq ?? 0, records: records.map(copy), epoch: 0, head });
-    this.#watchers.notify(id);
+    this.#watchers.notify(id, "any");
   }
 
   async restore({ session: id, head, batches }: RestoreSession): Promise<void> {
@@ -98,7 +99,7 @@ class MemoryStore implements Store {
     if (this.#sessions.has(id) || this.#deleted.has(id)) throw sessionExists(id);
     const epoch = records.reduce((most, record) => (record.session === id ? Math.max(most, record.epoch) : most), 0);
     this.#add({ id, parent: undefined, cut: 0, records, epoch, head });
-    this.#watchers.notify(id);
+    this.#watchers.notify(id, "any");
   }
 
   #add(session: Pick<Session, "id" | "parent" | "cut" | "records" | "epoch" | "head">): void {
@@ -143,7 +144,7 @@ class MemoryStore implements Store {
     if (batch.head) session.head = structuredClone(batch.head);
     for (const post of batch.consume ?? []) session.mailbox.delete(post);
     if (batch.dropPartial !== undefined && session.partial?.attempt === batch.dropPartial) session.partial = undefined;
-    this.#watchers.notify(session.id);
+    this.#watchers.notify(session.id, "records");
   }
 
   async read(id: string, { after = 0, limit }: { after?: number; limit?: number } = {}): Promise<LogRecord[]> {
@@ -182,7 +183,7 @@ class MemoryStore implements Store {
     this.#sessions.delete(id);
     this.#deleted.add(id);
     for (const [name, session] of this.#names) if (session === id) this.#names.delete(name);
-    this.#watchers.notify(id);
+    this.#watchers.notify(id, "any");
   }
 
   async setName(name: string, session: string | null, expected?: string | null): Promise<boolean> {
@@ -215,7 +216,7 @@ class MemoryStore implements Store {
       postedAt: this.#clock.now(),
     };
     session.mailbox.set(post.id, entry);
-    this.#watchers.notify(id);
+    this.#watchers.notify(id, "posts");
     return "accepted";
   }
 
@@ -224,7 +225,7 @@ class MemoryStore implements Store {
     return structuredClone([...this.#session(id).mailbox.values()]);
   }
 
-  watch(session: string, notify: () => void): () => void {
+  watch(session: string, notify: (news: News) => void): () => void {
     this.#open();
     return this.#watchers.add(session, notify);
   }

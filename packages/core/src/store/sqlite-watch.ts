@@ -7,6 +7,7 @@
 import type { Timers } from "../effects.ts";
 import { isPawlError } from "../error.ts";
 import type { WorkerLink } from "./sqlite-link.ts";
+import type { News } from "./store.ts";
 import { Watchers } from "./watch.ts";
 
 /** Quick enough for a person who watches another process; one counter read each time, whatever the number watched. */
@@ -26,7 +27,7 @@ export class SqliteWatch {
     this.#timers = timers;
   }
 
-  add(session: string, notify: () => void): () => void {
+  add(session: string, notify: (news: News) => void): () => void {
     this.#link.assertOpen();
     const end = this.#watchers.add(session, notify);
     this.#schedule();
@@ -36,8 +37,8 @@ export class SqliteWatch {
     };
   }
 
-  notify(session: string): void {
-    this.#watchers.notify(session);
+  notify(session: string, news: News): void {
+    this.#watchers.notify(session, news);
   }
 
   /** The store is closed: watchers look, and find out. */
@@ -80,6 +81,6 @@ export class SqliteWatch {
   #compare(session: string, mark: string): void {
     if (this.#marks.get(session) === mark) return;
     this.#marks.set(session, mark);
-    this.#watchers.notify(session);
+    this.#watchers.notify(session, "any");
   }
 }

@@ -8,8 +8,8 @@
  *    not hold there, so it is not used, and the operator is warned.
  * 3. A folder that cannot be written is read all the same; whatever would write says STORE_UNAVAILABLE.
  */
-import { mkdir, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Clock, Timers } from "../effects.ts";
 import type { LogRecord } from "../log/envelope.ts";
 import {
@@ -40,6 +40,7 @@ import type {
   LeaseAnswer,
   LeaseInfo,
   MailboxEntry,
+  News,
   Partial,
   Post,
   RestoreSession,
@@ -78,7 +79,7 @@ const workPage = 200;
 /** Opens, or makes, the store in `dir`. Fails with STORE_UNAVAILABLE or CORRUPT, naming the path. */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { dir } = options;
-  await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error) => {
+  await makeFolder(dir).catch((error) => {
     throw storeFault(error, dir);
   });
   const shared = sharedFileSystem(await (options.fileSystemType ?? typeOf)(dir));
@@ -94,6 +95,23 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<SqliteSt
     await link.abandon();
     throw error;
   }
+}
+
+/** Node's own recursive mkdir never ends where a parent that exists answers ENOENT (/proc). */
+async function makeFolder(dir: string): Promise<void> {
+  if (await isFolder(dir)) return;
+  const parent = dirname(dir);
+  if (parent !== dir) await makeFolder(parent);
+  await mkdir(dir, { mode: 0o700 }).catch(async (error) => {
+    if (!(await isFolder(dir))) throw error;
+  });
+}
+
+async function isFolder(dir: string): Promise<boolean> {
+  return stat(dir).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 /** A folder that cannot be asked counts as local: opening it will say what is wrong. */
@@ -128,13 +146,13 @@ class FileStore implements SqliteStore {
     const { session, records, head, parent } = batch;
     const now = this.#clock.now();
     await this.#link.call("create", { session, records: packRecords(records), head, ...(parent && { parent }), now });
-    this.#watch.notify(session);
+    this.#watch.notify(session, "any");
   }
 
   async append(batch: AppendBatch): Promise<void> {
     admitAppend(batch);
     await this.#link.call("append", { ...batch, records: packRecords(batch.records), now: this.#clock.now() });
-    this.#watch.notify(batch.session);
+    this.#watch.notify(batch.session, "records");
   }
 
   async restore({ session, head, batches }: RestoreSession): Promise<void> {
@@ -154,7 +172,7 @@ class FileStore implements SqliteStore {
       await this.#dropDraft(key);
       throw error;
     }
-    this.#watch.notify(session);
+    this.#watch.notify(session, "any");
   }
 
   /** A courtesy: nobody sees a draft, and doctor finds one that stays. */
@@ -214,7 +232,7 @@ class FileStore implements SqliteStore {
 
   async delete(session: string): Promise<void> {
     await this.#link.call("delete", { session });
-    this.#watch.notify(session);
+    this.#watch.notify(session, "any");
     await this.sweep();
   }
 
@@ -235,7 +253,7 @@ class FileStore implements SqliteStore {
     const body = admitPost(session, post);
     const { id, kind } = post;
     const answer = await this.#link.call("post", { session, id, kind, body, now: this.#clock.now() });
-    if (answer === "accepted") this.#watch.notify(session);
+    if (answer === "accepted") this.#watch.notify(session, "posts");
     return answer;
   }
 
@@ -243,7 +261,7 @@ class FileStore implements SqliteStore {
     return this.#link.call("mailbox", { session });
   }
 
-  watch(session: string, notify: () => void): () => void {
+  watch(session: string, notify: (news: News) => void): () => void {
     return this.#watch.add(session, notify);
   }
 

@@ -133,6 +133,9 @@ export interface Partial {
   chunks: string[];
 }
 
+/** What a watcher is told of: of other processes only that something came. */
+export type News = "records" | "posts" | "any";
+
 export interface Store {
   /**
    * Fails with SESSION_EXISTS (ids are not reused, not even of deleted sessions), or SESSION_NOT_FOUND for a parent
@@ -178,7 +181,7 @@ export interface Store {
    * Calls `notify` after records or posts of the session arrived, from this or another process. A hint: it may come
    * late, twice, or for nothing. Returns the end of the watch.
    */
-  watch(session: string, notify: () => void): () => void;
+  watch(session: string, notify: (news: News) => void): () => void;
 
   /** Grants when no live lease is there, or its holder is known to be dead. Each grant has a greater epoch. */
   acquireLease(session: string, holder: Holder, ttlMs: number): Promise<LeaseAnswer>;

@@ -3,12 +3,14 @@
  *
  * Owns: the list of watchers. Does not own: how a store learns of other processes' work (each store).
  */
-export class Watchers {
-  readonly #bySession = new Map<string, Set<() => void>>();
+import type { News } from "./store.ts";
 
-  add(session: string, notify: () => void): () => void {
+export class Watchers {
+  readonly #bySession = new Map<string, Set<(news: News) => void>>();
+
+  add(session: string, notify: (news: News) => void): () => void {
     // A wrapper, so that the same function may watch twice and each end ends one of them.
-    const entry = (): void => notify();
+    const entry = (news: News): void => notify(news);
     const entries = this.#bySession.get(session) ?? new Set();
     this.#bySession.set(session, entries.add(entry));
     return () => {
@@ -26,11 +28,11 @@ export class Watchers {
   }
 
   /** In a microtask: a watcher that throws is its owner's bug and must not look like a failed append. */
-  notify(session: string): void {
-    for (const entry of this.#bySession.get(session) ?? []) queueMicrotask(entry);
+  notify(session: string, news: News): void {
+    for (const entry of this.#bySession.get(session) ?? []) queueMicrotask(() => entry(news));
   }
 
   notifyAll(): void {
-    for (const session of this.sessions) this.notify(session);
+    for (const session of this.sessions) this.notify(session, "any");
   }
 }
