@@ -52,6 +52,7 @@ export {
   type PermissionWord,
   permissionOf,
 } from "./tool/permission.ts";
+export type { StandingAnswer } from "./tool/standing.ts";
 export {
   type DoubtfulCall,
   defineTool,

@@ -140,7 +140,7 @@ const outcome: Arbitrary<Outcome> = fc.oneof(
 );
 
 const toolHeader: Arbitrary<ToolHeader> = fc.record(
-  { name: text, description: text, inputSchema: anyJson },
+  { name: text, description: text, inputSchema: anyJson, provider: fc.record({ id: text, args: anyJson }) },
   { requiredKeys: ["name", "inputSchema"] },
 );
 const header: Arbitrary<RequestHeader> = fc.record(

@@ -72,7 +72,9 @@ export const samples: { [T in EventType]: Required<EventOf<T>> } = {
     header: {
       model,
       instructions: "be kind",
-      tools: [{ name: "read", description: "reads", inputSchema: { type: "object" } }],
+      tools: [
+        { name: "read", description: "reads", inputSchema: { type: "object" }, provider: { id: "p.read", args: {} } },
+      ],
       settings: { temperature: 0 },
       toolChoice: { type: "auto" },
       providerOptions: { openai: { store: false } },
@@ -156,4 +158,5 @@ export const opaque: ReadonlySet<string> = new Set([
   "providerOptions",
   "outputSchema",
   "inputSchema",
+  "args",
 ]);

@@ -1,6 +1,7 @@
 /** Tools made for the AI SDK work as they are: `tool()`, any schema, streaming bodies, `toModelOutput`. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { anthropic } from "@ai-sdk/anthropic";
 import { jsonSchema, lazySchema, tool, zodSchema } from "@ai-sdk/provider-utils";
 import { z } from "zod";
 import { isPawlError } from "../src/error.ts";
@@ -144,6 +145,38 @@ describe("AI SDK tools", () => {
   test("R35: blank, absent and null arguments are an empty object", async () => {
     const given = tool({ inputSchema: z.object({}), execute: async (input) => JSON.stringify(input) });
     for (const input of ["", " ", "null"]) assert.equal((await resultOf(given, input)).text, "{}");
+  });
+
+  test("a tool that the provider defines is offered as that, with or without a body of ours; the log says so", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const searched: ScriptEntry = [
+      ...call("shell", { command: "date" }),
+      ...call("search", { query: "x" }),
+      { type: "tool-call", toolCallId: "s1", toolName: "search", input: "{}", providerExecuted: true },
+      { type: "tool-result", toolCallId: "s1", toolName: "search", result: { found: 1 } },
+      finish("tool-calls"),
+    ];
+    const agent = agentOf([searched, [...say("done"), finish()]], {
+      tools: {
+        search: anthropic.tools.webSearch_20250305({ maxUses: 3 }),
+        shell: anthropic.tools.bash_20250124({ execute: async ({ command }) => `ran ${command}` }),
+      },
+    });
+    await world.effects.run(session.run(agent, "go").result);
+    const entries = await session.entries();
+    assertLawful(entries);
+    assert.deepEqual(agent.model.requests[0]?.tools, [
+      { type: "provider", id: "anthropic.web_search_20250305", name: "search", args: { maxUses: 3 } },
+      { type: "provider", id: "anthropic.bash_20250124", name: "shell", args: {} },
+    ]);
+    assert.deepEqual(
+      eventsOf(entries, "tool.settled")
+        .map(({ output }) => output.code ?? outputText(output))
+        .toSorted(),
+      ["TOOL_UNKNOWN", "ran date"],
+    );
+    assert.match(JSON.stringify(agent.model.requests[1]?.prompt), /"found":1/);
   });
 
   test("a tool without a body is refused before anything is posted", async () => {

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import type { ApprovalAnswer } from "../src/tool/approval.ts";
+import { charsOf } from "../src/tool/output.ts";
 import { defineTool, type ToolSet } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
+import { openSession } from "../src/turn/session.ts";
 import { agentOf, assertLawful, deferred, eventsOf, outputText, promptFor, TurnWorld } from "./turn-world.ts";
 
 const schema = { type: "object" as const };
@@ -115,6 +117,27 @@ describe("dispatch", () => {
     assert.equal(order.at(-1), "e", "what locks everything waits for all before it");
   });
 
+  test("R69: six edits of one file run one after another in call order; an edit of another file overlaps them", async () => {
+    const content = { a: "", b: "" };
+    const both = deferred();
+    const inside = new Set<string>();
+    const edit = defineTool<{ file: "a" | "b"; add: string }>({
+      inputSchema: schema,
+      locks: ({ file }) => [{ key: file, mode: "write" }],
+      execute: async ({ file, add }) => {
+        inside.add(file);
+        if (inside.size === 2) both.resolve();
+        const before = content[file];
+        await both.promise;
+        content[file] = before + add;
+        return "ok";
+      },
+    });
+    const edits = [..."123456"].flatMap((add) => call("edit", { file: "a", add }, `c${add}`));
+    await resultsOf([...edits, ...call("edit", { file: "b", add: "x" }, "cb"), finish()], { edit });
+    assert.deepEqual(content, { a: "123456", b: "x" });
+  });
+
   test("L6: a body that ignores its deadline is abandoned, one that listens says so; neither holds up its siblings", async () => {
     const deaf = defineTool({
       inputSchema: schema,
@@ -153,6 +176,72 @@ describe("dispatch", () => {
     assert.match(sent[0] ?? "", /^TOOL_INPUT_INVALID: .*no such path/);
     assert.match(sent[1] ?? "", /^TOOL_INPUT_INVALID: .*no rule/);
     assert.equal(sent[2], "ok");
+  });
+});
+
+describe("output", () => {
+  const sixty = body(() => "x".repeat(60_000));
+  const ten: ScriptEntry = [...Array.from({ length: 10 }, (_, n) => call("big", {}, `c${n}`)).flat(), finish()];
+
+  const budgets: [string, Partial<Agent>, number][] = [
+    ["40,000 tokens left of the window", { windowTokens: 40_015 }, 60_000],
+    ["a fixed cap", { batchOutputChars: 100_000 }, 100_000],
+    ["the default cap", {}, 200_000],
+    ["nothing left", { windowTokens: 10 }, 2_000],
+  ];
+  for (const [title, rest, chars] of budgets) {
+    test(`R72: ten results of 60 KB each, ${title}: together they keep to it, and each whole is in the store`, async () => {
+      const { world, sent } = await resultsOf(ten, { big: sixty }, rest);
+      const total = sent.reduce((sum, text) => sum + text.length, 0);
+      assert.ok(total >= chars && total <= chars + 10 * 300, `${total} of ${chars}`);
+      const entries = await (await world.open()).entries();
+      const blobs = eventsOf(entries, "tool.settled").flatMap(({ output }) =>
+        output.content.flatMap((part) => (part.type === "file" ? (part.blob ?? []) : [])),
+      );
+      assert.equal(blobs.length, 10);
+      assert.equal((await world.store.getBlob(blobs[0] ?? ""))?.byteLength, 60_000);
+    });
+  }
+
+  test("R72: what a crash left settled counts against the same cap", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    const process = world.process();
+    const gate = deferred<string>();
+    const slow = defineTool({ inputSchema: schema, effect: "read", locks: () => [], execute: () => gate.promise });
+    const script: ScriptEntry = [...call("big", {}, "c1"), ...call("slow", {}, "c2"), finish()];
+    const rest: Partial<Agent> = { tools: { big: sixty, slow }, batchOutputChars: 40_000 };
+    (await openSession(process, "s")).run(agentOf([script], rest), "go").result.catch(() => {});
+    await world.effects.settle();
+    process.die();
+    const session = await world.open();
+    const again = agentOf([answer], { ...rest, tools: { big: sixty, slow: sixty } });
+    await world.effects.run(session.resume(again).result);
+    const said = eventsOf(await session.entries(), "tool.settled").map(({ output }) => charsOf(output));
+    assert.deepEqual(
+      said.map((chars) => Math.round(chars / 1_000)),
+      [20, 20],
+    );
+  });
+
+  test("R72: what a reconciler tells is under the same cap", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    const process = world.process();
+    const act = defineTool({
+      inputSchema: schema,
+      outputChars: 100,
+      execute: () => new Promise(() => {}),
+      reconcile: async () => ({ verdict: "done", output: "x".repeat(1_000) }) as const,
+    });
+    const agent = agentOf([[...call("act", {}), finish()]], { tools: { act } });
+    (await openSession(process, "s")).run(agent, "go").result.catch(() => {});
+    await world.effects.settle();
+    process.die();
+    const session = await world.open();
+    await world.effects.run(session.resume(agentOf([answer], { tools: { act } })).result);
+    const [settled] = eventsOf(await session.entries(), "tool.settled");
+    assert.match(outputText(settled?.output ?? { content: [], isError: true }), /900 of 1000 characters left out/);
   });
 });
 

@@ -160,6 +160,42 @@ describe("abort", () => {
     assertLawful(entries);
   });
 
+  const deaf: [string, (late: Promise<string>) => Promise<string>][] = [
+    ["never ends", () => new Promise(() => {})],
+    ["ends when all is over", (late) => late],
+    ["fails when all is over", (late) => late.then(() => Promise.reject(new Error("too late")))],
+  ];
+  for (const [title, ending] of deaf) {
+    for (const way of ["abort", "quit"] as const) {
+      test(`L6 R67: ${way}: a body that ignores its signal and ${title}: the turn ends, nothing waits, one result`, async () => {
+        const world = new TurnWorld();
+        const session = await world.session();
+        const late = deferred<string>();
+        const act = defineTool({ inputSchema: schema, execute: () => ending(late.promise) });
+        const stop = new AbortController();
+        const turn = session.run(agentOf([[...call("act", {}), finish()]], { tools: { act } }), "go", {
+          signal: stop.signal,
+        });
+        await world.effects.settle();
+        if (way === "quit") stop.abort(new Error("quit"));
+        else await abortOpen(session);
+        assert.deepEqual((await world.effects.run(turn.result)).outcome, { type: "aborted" });
+        assert.equal(world.effects.waiting, 0, "no timer keeps the process alive");
+        assert.equal((await session.summary())?.lease, undefined);
+        late.resolve("after all");
+        await world.effects.settle();
+        await world.effects.run((await world.open()).run(agentOf([answer]), "next").result);
+        const entries = await session.entries();
+        assert.deepEqual(
+          eventsOf(entries, "tool.settled").map(({ output }) => output.code),
+          ["TOOL_ABANDONED"],
+        );
+        assert.equal(eventsOf(entries, "note.recorded").length, title === "never ends" ? 0 : 1);
+        assertLawful(entries);
+      });
+    }
+  }
+
   test("R48: a body that misses its deadline and reports in a later step of the same turn", async () => {
     const world = new TurnWorld();
     const session = await world.session();

@@ -47,6 +47,7 @@ async function recover(
   const parent = await openSession(process, "s");
   const agent = agentOf(Array(6).fill([...say("recovered"), finish()]), {
     tools: toolsOf({ world, ...stage }, scenario),
+    ...scenario.agent?.({ world, ...stage }),
   });
   const seq = (await parent.summary())?.seq ?? 0;
   const session =

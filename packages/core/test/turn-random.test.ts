@@ -20,9 +20,24 @@ const entry = fc.constantFrom<ScriptEntry>(
   [...say("broken"), reset],
   [...think("broken"), reset],
   [...call("act", {}, "c5"), reset],
+  [...call("look", {}, "c6"), ...call("look", {}, "c7"), reset],
   [finish()],
   { reject: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) },
 );
+
+const yes: Agent["approver"] = async () => ({ answer: "allow", by: "ann" });
+const always: Agent["approver"] = async () => ({ answer: "allow", by: "ann", scope: "session", input: {} });
+/** Who may do what, and when it may begin. */
+const manners = fc.record({
+  eagerReads: fc.boolean(),
+  unanswered: fc.constantFrom("deny" as const, "abort" as const),
+  permission: fc.constantFrom<NonNullable<Agent["permission"]>>(
+    () => "allow",
+    () => "ask",
+    ({ effect }) => (effect === "read" ? "allow" : "ask"),
+  ),
+  approver: fc.constantFrom(yes, always, undefined),
+});
 
 function toolsOf(world: TurnWorld, runs: Map<string, number>): NonNullable<Agent["tools"]> {
   const inputSchema = { type: "object" as const };
@@ -47,13 +62,16 @@ test("L2 L4 L10: random turns over several lives: lawful, prefixes keep their by
     fc.asyncProperty(
       fc.array(entry, { minLength: 1, maxLength: 10 }),
       fc.array(fault, { maxLength: 3 }),
-      async (script, faults) => {
+      manners,
+      async (script, faults, { approver, ...rest }) => {
         const world = new TurnWorld();
         await world.session();
         const runs = new Map<string, number>();
         const agent = agentOf([...script, ...script, ...script, ...script], {
           tools: toolsOf(world, runs),
           stepsPerTurn: 12,
+          ...rest,
+          ...(approver ? { approver } : {}),
         });
         for (const each of [...faults, undefined]) {
           const store = faultyStore(world.store, each && { ...each, lasts: "for-good" });
@@ -78,6 +96,6 @@ test("L2 L4 L10: random turns over several lives: lawful, prefixes keep their by
           assert.deepEqual(later.slice(0, sent[index - 1]?.length ?? 0), sent[index - 1] ?? []);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 80 },
   );
 });

@@ -96,7 +96,10 @@ describe("a turn", () => {
       execute: () => "x".repeat(limit.recordBytes + 1),
     });
     const result = await world.effects.run(
-      session.run(agentOf([[...call("huge", {}), finish()]], { tools: { huge } }), "go").result,
+      session.run(
+        agentOf([[...call("huge", {}), finish()]], { tools: { huge }, batchOutputChars: Number.POSITIVE_INFINITY }),
+        "go",
+      ).result,
     );
     assert.deepEqual([result.outcome.type, result.failure?.kind], ["failed", "store"]);
     assert.equal(eventsOf(await session.entries(), "tool.settled")[0]?.output.code, "TOOL_OUTCOME_UNKNOWN");

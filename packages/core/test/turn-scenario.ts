@@ -3,6 +3,7 @@
 import { call, finish, type ScriptEntry, say, think } from "../src/testing/model.ts";
 import type { ToolSet } from "../src/tool/tool.ts";
 import { defineTool } from "../src/tool/tool.ts";
+import type { Agent } from "../src/turn/agent.ts";
 import type { Session, Turn } from "../src/turn/session.ts";
 import { emptyTranscript, readItem, type Transcript } from "../src/view/transcript.ts";
 import { agentOf, type TurnWorld } from "./turn-world.ts";
@@ -36,6 +37,8 @@ export interface Scenario {
   script: ScriptEntry[];
   /** Tools that the scenario adds to `act`, a write, and `look`, a read. */
   tools?(stage: Stage): ToolSet;
+  /** What else its agent is told. */
+  agent?(stage: Stage): Partial<Agent>;
   before?(stage: Stage): Promise<void>;
   /** Hears of the first words of the stream. */
   onWords?(stage: Stage): Promise<void>;
@@ -60,7 +63,10 @@ export function toolsOf(stage: Stage, scenario: Scenario): ToolSet {
 /** Runs the scenario's input to its end. Resolves with what a subscriber has read by then, and an error if the run has no end. */
 export async function play(stage: Stage, scenario: Scenario): Promise<{ seen: Transcript; error: unknown }> {
   await scenario.before?.(stage);
-  const turn = stage.session.run(agentOf(scenario.script, { tools: toolsOf(stage, scenario) }), "go");
+  const turn = stage.session.run(
+    agentOf(scenario.script, { tools: toolsOf(stage, scenario), ...scenario.agent?.(stage) }),
+    "go",
+  );
   const watched = watch(stage, scenario, turn);
   const error = await stage.world.effects.run(turn.result).then(
     () => undefined,
@@ -99,6 +105,18 @@ function acting({ outside }: Stage, doing: () => Promise<unknown>, waits: "for-a
         return outside.give(callId);
       },
     }),
+  };
+}
+
+/** Somebody in another process who says yes to everything that is asked. */
+function answeredByPost({ other }: Stage): Partial<Agent> {
+  return {
+    permission: ({ effect }) => (effect === "read" ? "allow" : "ask"),
+    approver: async ({ call: id }, signal) => {
+      const question = (await other.pendingApprovals()).find((one) => one.call === id);
+      if (question) await other.answer(question.approval, "allow", { by: "ann", id: `an-${question.approval}` });
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
   };
 }
 
@@ -151,6 +169,23 @@ export const scenarios: Scenario[] = [
     title: "steer in a tool",
     script: [[...call("acting", {}), finish("tool-calls")], answer],
     tools: (stage) => acting(stage, () => stage.other.post("steer", "left, please", "in_steer"), "not"),
+  },
+  {
+    title: "approvals by post",
+    script: [
+      [...call("act", {}, "c1"), ...call("look", {}, "c2"), ...call("act", {}, "c3"), finish("tool-calls")],
+      answer,
+    ],
+    agent: answeredByPost,
+  },
+  {
+    title: "eager reads, and a stream that breaks behind them",
+    script: [
+      [...call("look", {}, "c1"), ...call("look", {}, "c2"), broken],
+      [...call("look", {}, "c1"), ...call("act", {}, "c2"), ...call("look", {}, "c3"), finish("tool-calls")],
+      answer,
+    ],
+    agent: () => ({ eagerReads: true }),
   },
   {
     title: "queued inputs",

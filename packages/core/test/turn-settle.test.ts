@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { unpaired } from "../src/context/laws.ts";
-import type { Effects } from "../src/effects.ts";
 import { isPawlError } from "../src/error.ts";
 import type { LogEntry } from "../src/log/envelope.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
@@ -13,10 +12,7 @@ import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool, type ToolSet } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
 import { forkSession, openSession, type Runtime } from "../src/turn/session.ts";
-import { agentOf, assertLawful, eventsOf, TurnWorld } from "./turn-world.ts";
-
-/** Marks the deadline of a tool body among other timers. */
-const bodyTimeoutMs = 77_777;
+import { agentOf, assertLawful, bodyTimeoutMs, breakingAt, eventsOf, TurnWorld } from "./turn-world.ts";
 
 interface Scene {
   world: TurnWorld;
@@ -39,24 +35,6 @@ interface Cell {
 
 const schema = { type: "object" as const };
 
-/** The runtime itself breaks where the body number `nth` is about to start. */
-function breakingAt(scene: Scene, nth: number): Runtime {
-  const { effects } = scene.runtime;
-  let bodies = 0;
-  const after: Effects["timers"]["after"] = (ms, fn) => {
-    if (ms === bodyTimeoutMs && ++bodies === nth) throw new Error("the timers are broken");
-    return effects.timers.after(ms, fn);
-  };
-  const broken: Effects = {
-    ...effects,
-    clock: effects.clock,
-    timers: { after },
-    random: () => 0.5,
-    id: (prefix) => effects.id(prefix),
-  };
-  return { ...scene.runtime, effects: broken };
-}
-
 const cells: Cell[] = [
   {
     title: "the scheduler throws before the first start",
@@ -72,14 +50,14 @@ const cells: Cell[] = [
     title: "the scheduler throws at the first start",
     outcome: "failed",
     failure: /timers are broken/,
-    runtime: (scene) => breakingAt(scene, 1),
+    runtime: (scene) => breakingAt(scene.runtime, 1),
   },
   {
     title: "the scheduler throws between starts",
     outcome: "failed",
     failure: /timers are broken/,
     least: 3,
-    runtime: (scene) => breakingAt(scene, 2),
+    runtime: (scene) => breakingAt(scene.runtime, 2),
   },
   {
     title: "the scheduler throws after some results",
@@ -87,7 +65,7 @@ const cells: Cell[] = [
     failure: /timers are broken/,
     least: 3,
     agent: () => ({ concurrentTools: 1 }),
-    runtime: (scene) => breakingAt(scene, Math.ceil(scene.calls / 2) + 1),
+    runtime: (scene) => breakingAt(scene.runtime, Math.ceil(scene.calls / 2) + 1),
   },
   ...[2, 3].flatMap((append) =>
     (["before", "inside", "after"] as const).map(

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { unpaired } from "../src/context/laws.ts";
 import { contextFold, promptOf } from "../src/context/projection.ts";
+import type { Effects } from "../src/effects.ts";
 import type { LogEntry } from "../src/log/envelope.ts";
 import type { EventOf, EventType, ToolOutput } from "../src/log/event.ts";
 import { runFold } from "../src/log/fold.ts";
@@ -57,6 +58,27 @@ export class TurnWorld {
   open(id = "s"): Promise<Session> {
     return openSession(this.process(), id);
   }
+}
+
+/** The deadline that marks a tool body among other timers. */
+export const bodyTimeoutMs = 77_777;
+
+/** The runtime itself breaks where the body number `nth` is about to start. */
+export function breakingAt(runtime: Runtime, nth: number): Runtime {
+  const { effects } = runtime;
+  let bodies = 0;
+  const after: Effects["timers"]["after"] = (ms, fn) => {
+    if (ms === bodyTimeoutMs && ++bodies === nth) throw new Error("the timers are broken");
+    return effects.timers.after(ms, fn);
+  };
+  const broken: Effects = {
+    ...effects,
+    clock: effects.clock,
+    timers: { after },
+    random: () => 0.5,
+    id: (prefix) => effects.id(prefix),
+  };
+  return { ...runtime, effects: broken };
 }
 
 export const testModel = { provider: "test", id: "scripted" };

@@ -11,7 +11,7 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 import type { LogEntry } from "../log/envelope.ts";
 import type { EventOf, MessagePart } from "../log/event.ts";
 import type { Fold } from "../log/fold.ts";
-import { type Pending, pendingOf, track, unsettled } from "../tool/pending.ts";
+import { type EagerEntries, type Pending, pendingOf, track, trackEager, unsettled } from "../tool/pending.ts";
 import { missingOutput } from "../tool/settle.ts";
 import { assistantMessage, isBlank, type Target, toolResult, userMessage, wireToolName } from "./message.ts";
 import { WireIds } from "./wire-id.ts";
@@ -25,6 +25,8 @@ export interface ContextState {
   attempt: string | undefined;
   /** What that attempt had let out when it ended without a commit; sent if it ends the turn. */
   fragment: MessagePart[] | undefined;
+  /** Reads that were entered while that attempt was open. */
+  eager: EagerEntries;
   ids: WireIds;
   /** The tools that the header in force declares. */
   declared: ReadonlySet<string>;
@@ -45,6 +47,7 @@ export function contextFold(target: Target): Fold<ContextState> {
       open: undefined,
       attempt: undefined,
       fragment: undefined,
+      eager: new Map(),
       ids: new WireIds(),
       declared: new Set(),
     }),
@@ -65,6 +68,7 @@ export function promptOf(state: ContextState, instructions: string | undefined):
 
 function step(state: ContextState, entry: LogEntry, target: Target): ContextState {
   const { event } = entry;
+  trackEager(state.eager, entry);
   switch (event.type) {
     case "input.accepted":
       close(state);
@@ -86,6 +90,7 @@ function step(state: ContextState, entry: LogEntry, target: Target): ContextStat
       commit(state, event, target);
       break;
     case "tool.entered":
+    case "log.repaired":
       if (state.open) track(state.open.pending, entry);
       break;
     case "tool.settled":
@@ -114,7 +119,7 @@ function commit(state: ContextState, event: EventOf<"message.committed">, target
     return { wireId, wireName };
   });
   add(state, message);
-  if (calls.length > 0) state.open = { pending: pendingOf(event.parts), calls };
+  if (calls.length > 0) state.open = { pending: pendingOf(event.parts, state.eager), calls };
 }
 
 function close(state: ContextState): void {

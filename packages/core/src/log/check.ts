@@ -2,7 +2,17 @@
  * The one validator of events, for append and for load. The compiler holds it to the types: a field that event.ts
  * declares and this table forgets is a type error.
  */
-import type { CallPart, EventOf, EventType, LogEvent, MessagePart, Part, ProviderMeta, ToolOutput } from "./event.ts";
+import type {
+  CallPart,
+  EventOf,
+  EventType,
+  Json,
+  LogEvent,
+  MessagePart,
+  Part,
+  ProviderMeta,
+  ToolOutput,
+} from "./event.ts";
 import {
   amount,
   boolean,
@@ -125,7 +135,12 @@ const outcome = tagged<Outcome, "type">("type", {
   limit: object({ limit: oneOf("steps", "attempts", "time", "cost") }),
 });
 
-const toolHeader = object<ToolHeader>({ name: string, description: optional(string), inputSchema: json() });
+const toolHeader = object<ToolHeader>({
+  name: string,
+  description: optional(string),
+  inputSchema: json(),
+  provider: optional(object({ id: string, args: json<Json>() })),
+});
 const header = object<RequestHeader>({
   model,
   instructions: optional(string),

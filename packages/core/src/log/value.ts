@@ -23,6 +23,8 @@ export interface ToolHeader {
   description?: string;
   /** JSON Schema (draft 7) of the input. */
   inputSchema: Json;
+  /** A tool that the provider defines: sent as this, with no schema of ours. */
+  provider?: { id: string; args: Json };
 }
 
 /** Sampling settings in the AI SDK's names. */

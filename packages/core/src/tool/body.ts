@@ -6,8 +6,9 @@
  */
 import type { Effects } from "../effects.ts";
 import type { Json, SettledBy, ToolOutput } from "../log/event.ts";
-import { type KeepBytes, outputOf, outputOfModel, thrownText } from "./output.ts";
+import { thrownText } from "./output.ts";
 import type { PreparedTool } from "./prepare.ts";
+import { type WholeOutput, wholeOf, wholeOfModel } from "./returned.ts";
 import { codedOutput } from "./settle.ts";
 
 export interface BodyRun {
@@ -19,7 +20,8 @@ export interface BodyRun {
   signal: AbortSignal;
   graceMs: number;
   progress(data: Json): void;
-  keep: KeepBytes;
+  /** What the model is told of it. */
+  tell(whole: WholeOutput): ToolOutput | Promise<ToolOutput>;
   /** Hears of a body that ended after it was abandoned. */
   late(output: ToolOutput): void;
 }
@@ -74,7 +76,7 @@ export function runBody(run: BodyRun, effects: Effects): Promise<BodyEnd> {
 
 /** Async, so that a body which throws at once is a rejected promise like any other. */
 async function execute(run: BodyRun, signal: AbortSignal): Promise<ToolOutput> {
-  const { tool, outputChars } = run.prepared;
+  const { tool } = run.prepared;
   const returned = tool.execute?.(run.input, {
     signal,
     callId: run.callId,
@@ -89,9 +91,9 @@ async function execute(run: BodyRun, signal: AbortSignal): Promise<ToolOutput> {
   const value = isAsyncIterable(awaited) ? await lastOf(awaited, run.progress) : awaited;
   if (tool.toModelOutput) {
     const told = await tool.toModelOutput({ toolCallId: run.callId, input: run.input, output: value });
-    return outputOfModel(told, outputChars, run.keep);
+    return run.tell(wholeOfModel(told));
   }
-  return outputOf(value, outputChars);
+  return run.tell(wholeOf(value));
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -10,15 +10,27 @@
  */
 import type { Effects } from "../effects.ts";
 import { assert } from "../error.ts";
+import { limit } from "../limit.ts";
 import type { Json, LogEvent, ToolOutput, ToolSettled } from "../log/event.ts";
-import { type Approval, ask, denied, judge, type Verdict } from "./approval.ts";
+import { Allowance } from "./allowance.ts";
+import {
+  type Approval,
+  answerAtOnce,
+  ask,
+  denied,
+  type HeardAnswer,
+  judge,
+  nobody,
+  type PermissionQuestion,
+} from "./approval.ts";
 import { runBody } from "./body.ts";
-import type { KeepBytes } from "./output.ts";
+import type { RunningCalls } from "./eager.ts";
+import { type KeepBytes, type Telling, tell } from "./output.ts";
 import { callDigest, type PendingCall } from "./pending.ts";
 import { type CallProgress, startable } from "./plan.ts";
-import { checkCall, type PreparedTools, type RunnableCall } from "./prepare.ts";
+import { type CheckedCall, checkCall, type PreparedTools, type RunnableCall } from "./prepare.ts";
 import { missingOutput } from "./settle.ts";
-import type { Lock } from "./tool.ts";
+import { everything, type Lock } from "./tool.ts";
 
 /** What the driver gives a dispatcher: a way into the log, and ears. */
 export interface DispatchHost {
@@ -28,6 +40,12 @@ export interface DispatchHost {
   commit(): Promise<void>;
   /** Throws when our lease is no longer valid by our own monotonic clock. */
   assertLease(): void;
+  /** The next batch takes this post out of the mailbox. */
+  consume(post: string): void;
+  /** A person is asked about this call. */
+  asked(call: PendingCall): void;
+  /** Policy ends the turn, since nobody can answer. */
+  abort(why: string): void;
   progress(call: string, data: Json): void;
   keep: KeepBytes;
   /** A body ended after its call was settled without it. May come long after the dispatch is over. */
@@ -39,6 +57,8 @@ export interface DispatchOptions extends Approval {
   signal: AbortSignal;
   concurrency: number;
   graceMs: number;
+  /** What the results may bring into context together, characters. */
+  batchChars: number;
   effects: Effects;
 }
 
@@ -49,12 +69,15 @@ interface Slot {
   locks: readonly Lock[];
   /** Undefined where the call can never run: it is settled from the start. */
   checked: RunnableCall | undefined;
-  verdict: Verdict;
+  /** What a person is asked. */
+  question: PermissionQuestion | undefined;
   /** Entered before this dispatch, by a driver that died. `call` itself changes as our own facts are staged. */
   rerun: boolean;
-  /** Whether the person was asked, and whether the body began. */
-  asked: boolean;
+  /** While a person is being asked: ends the asking. */
+  asking: AbortController | undefined;
   begun: boolean;
+  /** Its share of what the model may be told is taken. */
+  told: boolean;
 }
 
 /**
@@ -65,8 +88,10 @@ export async function dispatch(
   calls: readonly PendingCall[],
   host: DispatchHost,
   options: DispatchOptions,
+  running: RunningCalls = new Map(),
 ): Promise<void> {
-  const run = new Dispatch(host, options);
+  const allowance = new Allowance({ chars: options.batchChars, images: limit.batchImages }, calls.length);
+  const run = new Dispatch(host, options, allowance, running);
   try {
     await run.all(calls);
   } catch (error) {
@@ -82,17 +107,22 @@ class Dispatch {
   readonly #moves = new Set<Promise<void>>();
   readonly #failed = new AbortController();
   readonly #slots: Slot[] = [];
+  readonly #allowance: Allowance;
 
-  constructor(host: DispatchHost, options: DispatchOptions) {
+  readonly #running: RunningCalls;
+
+  constructor(host: DispatchHost, options: DispatchOptions, allowance: Allowance, running: RunningCalls) {
+    this.#running = running;
     this.#host = host;
     this.#options = options;
+    this.#allowance = allowance;
   }
 
   async all(calls: readonly PendingCall[]): Promise<void> {
     for (const call of calls) await this.#take(call);
     for (;;) {
+      const asked = this.#options.signal.aborted ? [] : this.#announce();
       if (this.#options.signal.aborted) this.#refuse();
-      const asked = this.#question();
       const entered = this.#enter();
       if (this.#slots.every((slot) => slot.progress === "ended")) return;
       assert(asked.length + entered.length + this.#moves.size > 0, "calls are open and nothing moves");
@@ -111,7 +141,7 @@ class Dispatch {
       // Announced, perhaps durably, and never begun: nobody knows that better than we do.
       if (slot.progress === "running" && !slot.begun) this.#settleNotBegun(slot);
     }
-    await Promise.allSettled(this.#moves);
+    await Promise.allSettled([...this.#moves, ...this.#running.values()]);
   }
 
   /** What cannot run, or is not allowed to, is settled before anything runs. */
@@ -124,49 +154,103 @@ class Dispatch {
       progress: "waiting",
       locks: [],
       checked: undefined,
-      verdict: { say: "run" },
+      question: undefined,
       rerun,
-      asked: false,
+      asking: undefined,
       begun: false,
+      told: false,
     };
     this.#slots.push(slot);
+    const running = this.#running.get(call.part.id);
+    if (running) return this.#await(slot, running, checked);
     // Entered once, and today's tools do not take it: what became of it is not known.
     if (!checked.ok) return this.#settle(slot, rerun ? missingOutput(call) : checked.output);
     slot.checked = checked;
     slot.locks = checked.locks;
-    slot.verdict = judge(call, checked, this.#options);
-    if (slot.verdict.say === "refuse") this.#settle(slot, slot.verdict.output);
-    if (slot.verdict.say === "ask") slot.progress = "asking";
+    const verdict = judge(call, checked, this.#options);
+    if (verdict.say === "refuse") this.#settle(slot, verdict.output);
+    if (verdict.say !== "ask") return;
+    slot.question = verdict.question;
+    slot.progress = "asking";
   }
 
-  /** Announces the questions that are not yet asked. One that a dead driver asked is asked again under its own id. */
-  #question(): Slot[] {
-    const fresh = this.#slots.filter((slot) => slot.progress === "asking" && !slot.asked);
-    for (const slot of fresh) {
+  /** It began before its message was whole: others that conflict with it wait, and it records its own result. */
+  #await(slot: Slot, running: Promise<void>, checked: CheckedCall): void {
+    Object.assign(slot, { progress: "running", begun: true, told: true });
+    slot.locks = checked.ok ? checked.locks : [everything];
+    this.#move(
+      running.then(() => {
+        slot.progress = "ended";
+      }),
+    );
+  }
+
+  /**
+   * Announces the questions that are not yet asked; what can be answered at once is. One that a dead driver asked is asked
+   * again under its own id.
+   */
+  #announce(): Slot[] {
+    for (const slot of this.#slots) {
+      // Within this loop an answer may settle a later question, too.
+      if (slot.progress !== "asking" || slot.asking) continue;
       const { part, approval } = slot.call;
       const digest = callDigest(part);
-      if (approval?.digest === digest) continue;
-      const ordinal = (approval?.ordinal ?? 0) + 1;
-      const id = this.#options.effects.id("ap");
-      this.#host.stage({ type: "approval.requested", approval: id, call: part.id, digest, ordinal });
+      if (approval?.digest !== digest) {
+        const { effects, approvalMs } = this.#options;
+        const expiry = approvalMs > 0 ? { expiresAt: effects.clock.now() + approvalMs } : {};
+        const ordinal = (approval?.ordinal ?? 0) + 1;
+        const id = effects.id("ap");
+        this.#host.stage({ type: "approval.requested", approval: id, call: part.id, digest, ordinal, ...expiry });
+      }
+      if (slot.call.approval) this.#hear(slot, answerAtOnce(slot.call.approval, this.#options));
     }
-    return fresh;
+    return this.#slots.filter((slot) => slot.progress === "asking" && !slot.asking);
   }
 
   #ask(slot: Slot): void {
-    const { verdict, call } = slot;
-    if (verdict.say !== "ask") return;
-    slot.asked = true;
+    const { question, call, progress } = slot;
+    // Meanwhile another answer may have settled it, too.
+    if (!question || !call.approval || progress !== "asking") return;
+    const asking = new AbortController();
+    slot.asking = asking;
+    this.#host.asked(call);
+    const signal = AbortSignal.any([this.#options.signal, this.#failed.signal, asking.signal]);
+    const heard = ask(question, call.approval, this.#options, signal, this.#options.effects);
     this.#move(
-      ask(verdict, AbortSignal.any([this.#options.signal, this.#failed.signal])).then((answer) => {
-        slot.asked = false;
+      heard.then((answer) => {
+        slot.asking = undefined;
         // Unanswered: it stays where it is, for the abort or the step's failure to settle it as not started.
-        if (!answer || !call.approval) return;
-        slot.progress = "waiting";
-        this.#host.stage({ type: "approval.resolved", approval: call.approval.id, scope: "call", ...answer });
-        if (answer.answer === "deny") this.#settle(slot, denied(answer.reason));
+        this.#hear(slot, answer);
       }),
     );
+  }
+
+  #hear(slot: Slot, answer: HeardAnswer | undefined): void {
+    const { approval } = slot.call;
+    if (!answer || !approval || slot.progress !== "asking") return;
+    const { post, scope = "call", ...said } = answer;
+    this.#host.stage({ type: "approval.resolved", approval: approval.id, scope, ...said });
+    if (post !== undefined) this.#host.consume(post);
+    slot.progress = "waiting";
+    if (answer.answer === "deny") this.#settle(slot, denied(answer.reason));
+    if (answer === nobody && this.#options.unanswered === "abort") {
+      this.#host.abort(`${slot.call.part.tool} needs a person's approval, and nobody is there to give it`);
+    }
+    if (scope !== "call") this.#spread(approval.id, answer.by);
+  }
+
+  /** An answer that stands may be for other questions that are open. */
+  #spread(approval: string, by: string): void {
+    for (const slot of this.#slots) {
+      if (slot.progress !== "asking" || !slot.checked) continue;
+      const verdict = judge(slot.call, slot.checked, this.#options);
+      if (verdict.say === "ask") continue;
+      slot.asking?.abort();
+      const answer = verdict.say === "run" ? "allow" : "deny";
+      if (slot.call.approval) this.#hear(slot, { answer, by, reason: `as the answer to ${approval} says` });
+      else if (verdict.say === "run") slot.progress = "waiting";
+      else this.#settle(slot, verdict.output);
+    }
   }
 
   #enter(): Slot[] {
@@ -190,7 +274,7 @@ class Dispatch {
 
   #refuse(): void {
     for (const slot of this.#slots) {
-      const idle = slot.progress === "waiting" || (slot.progress === "asking" && !slot.asked);
+      const idle = slot.progress === "waiting" || (slot.progress === "asking" && !slot.asking);
       if (idle) this.#settle(slot, missingOutput(slot.call));
     }
   }
@@ -211,7 +295,7 @@ class Dispatch {
         signal,
         graceMs,
         progress: (data) => this.#host.progress(id, data),
-        keep: this.#host.keep,
+        tell: (whole) => tell(whole, this.#telling(slot, checked)),
         late: (output) => this.#host.late(id, output),
       },
       effects,
@@ -222,6 +306,21 @@ class Dispatch {
         this.#settle(slot, output, by === "tool" && slot.rerun ? "rerun" : by, durationMs),
       ),
     );
+  }
+
+  /** A result that comes when its call is over is nobody's share. */
+  #telling(slot: Slot, { prepared: { outputChars } }: RunnableCall): Telling {
+    const call = slot.call.part.id;
+    const { keep } = this.#host;
+    const grant = (chars: number) => Math.min(chars, outputChars);
+    if (slot.progress === "ended") return { call, keep, grant, show: (images) => images };
+    slot.told = true;
+    return {
+      call,
+      keep,
+      grant: (chars) => this.#allowance.settle(grant(chars)),
+      show: (images) => this.#allowance.show(images),
+    };
   }
 
   #move(work: Promise<void>): void {
@@ -238,6 +337,7 @@ class Dispatch {
 
   #settle(slot: Slot, output: ToolOutput, by: ToolSettled["by"] = "tool", durationMs?: number): void {
     slot.progress = "ended";
+    if (!slot.told) this.#allowance.settle(0);
     const duration = durationMs === undefined ? {} : { durationMs };
     this.#host.stage({ type: "tool.settled", call: slot.call.part.id, output, by, ...duration });
   }

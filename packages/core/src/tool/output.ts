@@ -1,15 +1,28 @@
 /**
- * From what a body returned to what the model is told: one cap, one cleaning, for every tool.
+ * From what a body said in whole to what the model is told: one cap, one cleaning, for every tool.
+ *
+ * Owns: caps, cleaning, where the rest goes. Does not own: how the results of one message share what there is
+ * (allowance). Invariants:
+ * 1. What is told is within the cap, well-formed, and text, data or the name of a file: never bytes.
+ * 2. What is left out is kept beside the log as far as it can be, and the result names it.
  */
-import { convertBase64ToUint8Array, type ToolResultOutput } from "@ai-sdk/provider-utils";
-import { partShape } from "../log/check.ts";
+import { limit } from "../limit.ts";
 import type { Json, Part, ToolOutput } from "../log/event.ts";
-import { list } from "../log/shape.ts";
+import { anyBytes, isBinary } from "./bytes.ts";
+import type { WholeOutput, WholePart } from "./returned.ts";
 
 /** Keeps bytes beside the log; gives their blob. */
 export type KeepBytes = (bytes: Uint8Array) => Promise<string>;
 
-const content = list(partShape);
+export interface Telling {
+  /** What the parts that are kept are named after. */
+  call: string;
+  keep: KeepBytes;
+  /** Of so many characters, how many may be told. Asked once, when all are known. */
+  grant(chars: number): number;
+  /** Of so many images, how many may be shown. */
+  show(images: number): number;
+}
 
 /** NUL and other control characters break parsers downstream; tab, line feed and carriage return are text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are what it looks for
@@ -34,96 +47,96 @@ function whole(text: string): string {
   return text.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "");
 }
 
-/** Any value a body may return, as content for the model. */
-export function outputOf(value: unknown, chars: number): ToolOutput {
-  if (isContent(value)) return capped(value.content, value.isError === true, chars);
-  if (typeof value === "string") return capped([{ type: "text", text: value }], false, chars);
-  if (value === undefined || value === null) return { content: [], isError: false };
-  return capped([dataPart(value)], false, chars);
-}
-
-/** What an AI SDK tool's `toModelOutput` gave. */
-export async function outputOfModel(output: ToolResultOutput, chars: number, keep: KeepBytes): Promise<ToolOutput> {
-  switch (output.type) {
-    case "text":
-    case "error-text":
-      return capped([{ type: "text", text: output.value }], output.type === "error-text", chars);
-    case "json":
-    case "error-json":
-      return capped([dataPart(output.value)], output.type === "error-json", chars);
-    case "execution-denied": {
-      const text = output.reason ?? "The execution was denied.";
-      return { ...capped([{ type: "text", text }], true, chars), code: "TOOL_DENIED" };
-    }
-    default:
-      return capped(await Promise.all(output.value.map((part) => modelPart(part, keep))), false, chars);
-  }
-}
-
-type ModelContent = Extract<ToolResultOutput, { type: "content" }>["value"][number];
-
-async function modelPart(part: ModelContent, keep: KeepBytes): Promise<Part> {
-  if (part.type === "text") return { type: "text", text: part.text };
-  if (part.type !== "file") return dataPart(part);
-  const { data, mediaType } = part;
-  const file = {
-    type: "file" as const,
-    mediaType,
-    ...(part.filename === undefined ? {} : { filename: part.filename }),
-  };
-  switch (data.type) {
-    case "text":
-      return { type: "text", text: data.text };
-    case "url":
-      return { ...file, url: String(data.url) };
-    case "data":
-      return { ...file, blob: await keep(bytesOf(data.data)) };
-    case "reference":
-      return dataPart(part);
-  }
-}
-
-function bytesOf(data: string | Uint8Array | ArrayBuffer): Uint8Array {
-  if (typeof data === "string") return convertBase64ToUint8Array(data);
-  return data instanceof Uint8Array ? data : new Uint8Array(data);
-}
-
-function isContent(value: unknown): value is { content: Part[]; isError?: unknown } {
-  const parts = (value as { content?: unknown } | null | undefined)?.content;
-  return typeof value === "object" && parts !== undefined && content.check(parts, "content") === undefined;
-}
-
-/** A value that JSON cannot carry is told as its text: a result that cannot be recorded would be no result. */
-function dataPart(value: unknown): Part {
-  try {
-    const text = JSON.stringify(value);
-    if (text !== undefined) return { type: "data", data: JSON.parse(text) as Json };
-  } catch {
-    // Cyclic, or a bigint somewhere.
-  }
-  return { type: "text", text: String(value) };
-}
-
-function capped(parts: readonly Part[], isError: boolean, chars: number): ToolOutput {
-  let left = chars;
-  const kept = parts.map((part): Part => {
-    const clean = cleaned(part);
-    const text = textOf(clean);
+/**
+ * Grants and caps are settled before anything is waited for: calls that settle together never take the same share. Where
+ * nothing is to be kept, nothing is waited for: results settle in the order in which bodies end.
+ */
+export function tell({ parts, isError, code }: WholeOutput, telling: Telling): ToolOutput | Promise<ToolOutput> {
+  const clean = parts.map(cleaned);
+  const texts = clean.map(textOf);
+  const chars = texts.reduce((sum, text) => sum + text.length, 0);
+  let left = telling.grant(chars);
+  const cut = left < chars;
+  let images = telling.show(clean.filter(isShowable).length);
+  const told = clean.map((part, at): Promise<Part> | Part => {
+    if (part.type === "bytes") return bytesPart(part, at, isShowable(part) && images-- > 0, telling);
+    if (isImage(part) && images-- <= 0)
+      return imageNote(part.blob ?? part.url ?? "", part.mediaType, "too many images");
+    const text = texts[at] ?? "";
     const short = capText(text, left);
     left = Math.max(0, left - text.length);
     // What is cut is no JSON and no address any more.
-    return short === text ? clean : { type: "text", text: short };
+    return short === text ? part : { type: "text", text: short };
   });
-  return { content: kept, isError };
+  const rest = { isError, ...(code === undefined ? {} : { code }) };
+  if (!cut && told.every(isThere)) return { content: told, ...rest };
+  const spilled = cut ? [spill(texts, telling)] : [];
+  return Promise.all([...told, ...spilled]).then((content) => ({ content: content.flat(), ...rest }));
 }
 
-function cleaned(part: Part): Part {
+function isThere(part: Part | Promise<Part>): part is Part {
+  return !(part instanceof Promise);
+}
+
+/** The whole text beside the log, and its name. Where it cannot be kept, the result is what it is. */
+async function spill(texts: readonly string[], { call, keep }: Telling): Promise<Part[]> {
+  const bytes = new TextEncoder().encode(texts.filter((text) => text !== "").join("\n"));
+  const kept = bytes.subarray(0, limit.spillBytes);
+  const filename = `output-${call}.txt`;
+  try {
+    const blob = await keep(kept);
+    const size = kept.length < bytes.length ? `The first ${kept.length} bytes` : "The whole";
+    const text = `[${size} of this output is kept as ${filename}, for people to look at. Ask for less at a time.]`;
+    return [
+      { type: "text", text },
+      { type: "file", mediaType: "text/plain", filename, blob },
+    ];
+  } catch {
+    return [];
+  }
+}
+
+type BytesPart = Extract<WholePart, { type: "bytes" }>;
+type ImagePart = Extract<Part, { type: "file" }>;
+
+function isImage(part: WholePart): part is ImagePart {
+  return part.type === "file" && part.mediaType.startsWith("image/");
+}
+
+function isShowable(part: WholePart): boolean {
+  if (part.type !== "bytes") return isImage(part);
+  return part.mediaType.startsWith("image/") && part.bytes.byteLength <= limit.imageBytes;
+}
+
+async function bytesPart(part: BytesPart, at: number, shown: boolean, { call, keep }: Telling): Promise<Part> {
+  const { bytes, mediaType, filename = `output-${call}-${at + 1}` } = part;
+  const size = bytes.byteLength;
+  if (size > limit.blobBytes) return { type: "text", text: `[${mediaType}, ${size} bytes: too large to be kept]` };
+  let blob: string;
+  try {
+    blob = await keep(bytes);
+  } catch {
+    // The body has run: a result that tells less is better than one that says it failed.
+    return { type: "text", text: `[${mediaType}, ${size} bytes: could not be kept]` };
+  }
+  if (!mediaType.startsWith("image/") || shown) return { type: "file", mediaType, filename, blob };
+  const why = size > limit.imageBytes ? `${size} bytes, at most ${limit.imageBytes} are shown` : "too many images";
+  return imageNote(blob, mediaType, why);
+}
+
+function imageNote(place: string, mediaType: string, why: string): Part {
+  return { type: "text", text: `[${mediaType} not shown: ${why}; kept as ${capText(place, 100)}]` };
+}
+
+function cleaned(part: WholePart): WholePart {
   switch (part.type) {
     case "text":
-      return { type: "text", text: cleanText(part.text) };
+      if (!isBinary(part.text)) return { type: "text", text: cleanText(part.text) };
+      return { type: "bytes", mediaType: anyBytes, bytes: new TextEncoder().encode(part.text) };
     case "data":
       return { type: "data", data: cleanJson(part.data) };
     case "file":
+    case "bytes":
       return part;
   }
 }
@@ -137,7 +150,7 @@ function cleanJson(value: Json): Json {
 }
 
 /** What a part brings into context. A file's bytes are elsewhere, unless its address holds them. */
-function textOf(part: Part): string {
+function textOf(part: WholePart): string {
   switch (part.type) {
     case "text":
       return part.text;
@@ -145,7 +158,14 @@ function textOf(part: Part): string {
       return JSON.stringify(part.data);
     case "file":
       return part.url ?? "";
+    case "bytes":
+      return "";
   }
+}
+
+/** Characters that a recorded result brings into context. */
+export function charsOf({ content }: ToolOutput): number {
+  return content.reduce((sum, part) => sum + textOf(part).length, 0);
 }
 
 /** The message of whatever was thrown, fit for the model: `throw undefined` happens. */

@@ -5,30 +5,55 @@
 import { hash } from "node:crypto";
 import type { LogEntry } from "../log/envelope.ts";
 import type { ApprovalResolved, CallPart, MessagePart, ToolEntered, ToolOutput } from "../log/event.ts";
+import { isHoleMark } from "../log/salvage.ts";
+
+/** A question about a call that a person is asked. */
+export interface Question {
+  id: string;
+  digest: string;
+  ordinal: number;
+  /** When it was asked, and when it expires, UTC ms. */
+  at: number;
+  expiresAt?: number;
+}
 
 export interface PendingCall {
   part: CallPart;
   /** The last `tool.entered` of this call and its time. */
   entered?: ToolEntered & { at: number };
   /** The last question about this call, and its answer. Entering the body spends both. */
-  approval?: { id: string; digest: string; ordinal: number; resolved?: ApprovalResolved };
+  approval?: Question & { resolved?: ApprovalResolved };
   output?: ToolOutput;
+  /** A hole in the log lies behind it: its entry, or its result, may be lost there. */
+  lost?: true;
 }
 
 /** By call id, in call order. */
 export type Pending = Map<string, PendingCall>;
 
+/** Entries of the open attempt, before its message, by call. */
+export type EagerEntries = Map<string, NonNullable<PendingCall["entered"]>>;
+
+/** Takes an entry of an eager read. Those of an attempt that left no message are facts about it, and of no call. */
+export function trackEager(eager: EagerEntries, { event, time }: LogEntry): void {
+  if (event.type === "attempt.started") eager.clear();
+  if (event.type === "tool.entered" && event.attempt !== undefined) eager.set(event.call, { ...event, at: time });
+}
+
 /** The calls of a message that the client has to answer. Provider-executed ones answer themselves. */
-export function pendingOf(parts: readonly MessagePart[]): Pending {
+export function pendingOf(parts: readonly MessagePart[], eager?: EagerEntries): Pending {
   const pending: Pending = new Map();
   for (const part of parts) {
-    if (part.type === "tool-call" && !part.providerExecuted) pending.set(part.id, { part });
+    if (part.type !== "tool-call" || part.providerExecuted) continue;
+    const entered = eager?.get(part.id);
+    pending.set(part.id, { part, ...(entered ? { entered } : {}) });
   }
   return pending;
 }
 
 /** Takes a fact about a call; the first result wins, a later one is passed over. */
-export function track(pending: Pending, { event, time }: LogEntry): void {
+export function track(pending: Pending, entry: LogEntry): void {
+  const { event, time } = entry;
   if (pending.size === 0) return;
   switch (event.type) {
     case "tool.entered": {
@@ -45,13 +70,18 @@ export function track(pending: Pending, { event, time }: LogEntry): void {
     }
     case "approval.requested": {
       const call = pending.get(event.call);
-      if (call) call.approval = { id: event.approval, digest: event.digest, ordinal: event.ordinal };
+      if (!call) return;
+      const { approval: id, digest, ordinal, expiresAt } = event;
+      call.approval = { id, digest, ordinal, at: time, ...(expiresAt === undefined ? {} : { expiresAt }) };
       return;
     }
     case "approval.resolved": {
       for (const { approval } of pending.values()) if (approval?.id === event.approval) approval.resolved ??= event;
       return;
     }
+    case "log.repaired":
+      if (isHoleMark(entry)) for (const call of pending.values()) if (!call.output) call.lost = true;
+      return;
     default:
       return;
   }

@@ -28,12 +28,16 @@ export interface PreparedTool {
 
 export type PreparedTools = ReadonlyMap<string, PreparedTool>;
 
-/** Resolves schemas and defaults. Throws INVALID_INPUT for a tool that has no body or figures that are none. */
+/**
+ * Resolves schemas and defaults. Throws INVALID_INPUT for a tool that nobody would run, neither a body nor the provider,
+ * and for figures that are none.
+ */
 export async function prepareTools(tools: ToolSet): Promise<PreparedTools> {
   const prepared = new Map<string, PreparedTool>();
   for (const [name, given] of Object.entries(tools)) {
     const tool = given as Tool;
-    if (typeof tool.execute !== "function") {
+    const provider = providerTool(given);
+    if (typeof tool.execute !== "function" && !provider?.executes) {
       throw new PawlError(
         "INVALID_INPUT",
         `tool ${seen(name)} has no execute function; give it one, or leave the tool out`,
@@ -47,12 +51,17 @@ export async function prepareTools(tools: ToolSet): Promise<PreparedTools> {
         `tool ${seen(name)}: timeoutMs and outputChars are 0 or more, are ${seen([timeoutMs, outputChars])}`,
       );
     }
-    const schema = schemaOf(tool.inputSchema);
+    const schema = schemaOf(tool.inputSchema ?? {});
     const inputSchema = (await schema.jsonSchema) as Json;
     const description = typeof tool.description === "string" ? tool.description : undefined;
     prepared.set(name, {
       name,
-      header: { name, ...(description === undefined ? {} : { description }), inputSchema },
+      header: {
+        name,
+        ...(description === undefined ? {} : { description }),
+        inputSchema,
+        ...(provider ? { provider: provider.header } : {}),
+      },
       effect: tool.effect ?? "write",
       // A timer set beyond its greatest delay would fire at once.
       timeoutMs: Math.min(timeoutMs, limit.timerMs),
@@ -62,6 +71,15 @@ export async function prepareTools(tools: ToolSet): Promise<PreparedTools> {
     });
   }
   return prepared;
+}
+
+/** An AI SDK tool that the provider defines, and perhaps runs. */
+function providerTool(
+  given: ToolSet[string],
+): { header: NonNullable<ToolHeader["provider"]>; executes: boolean } | undefined {
+  if (!("type" in given) || given.type !== "provider") return undefined;
+  const { id, args, isProviderExecuted } = given;
+  return { header: { id, args: JSON.parse(JSON.stringify(args ?? {})) as Json }, executes: isProviderExecuted };
 }
 
 function schemaOf(given: Tool["inputSchema"]): Schema {
@@ -91,6 +109,9 @@ export async function checkCall(
   if (part.cut) return refused(codedOutput("TOOL_INPUT_CUT"));
   const prepared = tools.get(part.tool);
   if (!prepared) return refused(codedOutput("TOOL_UNKNOWN", unknownTool(part.tool, [...tools.keys()])));
+  // Announced as the provider's own, and asked of us.
+  if (!prepared.tool.execute)
+    return refused(codedOutput("TOOL_UNKNOWN", `${seen(part.tool)} is run by the provider, and cannot be run here.`));
   const parsed = parseInput(part.input);
   if (!parsed.ok)
     return refused(

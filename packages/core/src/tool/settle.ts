@@ -33,9 +33,9 @@ export function codedOutput(code: ResultCode, text = words[code] ?? ""): ToolOut
 }
 
 /** What a call without a recorded result is told. */
-export function missingOutput(call: Pick<PendingCall, "entered" | "part">): ToolOutput {
+export function missingOutput(call: Pick<PendingCall, "entered" | "lost" | "part">): ToolOutput {
   if (call.part.cut) return codedOutput("TOOL_INPUT_CUT");
-  return codedOutput(call.entered ? "TOOL_OUTCOME_UNKNOWN" : "TOOL_NOT_STARTED");
+  return codedOutput(call.entered || call.lost ? "TOOL_OUTCOME_UNKNOWN" : "TOOL_NOT_STARTED");
 }
 
 /** Results for the calls that have none, in the order given: call order. */

@@ -24,8 +24,9 @@ export interface Tool<Input = unknown> {
   /** The cap on what the model sees of one result, in characters; default {@link limit.toolOutputChars}. */
   outputChars?: number;
   /**
-   * The body. May return a string, any JSON value, `{content: Part[], isError?}`, or an AsyncIterable whose last value
-   * counts and whose others are progress. A throw is an error result with the error's message.
+   * The body. May return a string, any JSON value, bytes, `{content: Part[], isError?}` (a file as a `data:` URL, too), or
+   * an AsyncIterable whose last value counts and whose others are progress. A throw is an error result with the error's
+   * message. What goes beyond the cap is kept beside the log.
    */
   execute?(input: Input, context: ToolContext): unknown;
   /** Looks at the world after a crash, for a call that was entered and has no result. Must not repeat the effect. */

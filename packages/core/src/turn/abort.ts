@@ -1,3 +1,5 @@
+import type { Failure } from "../log/value.ts";
+
 /**
  * The abort of the open turn. Addressed to one turn: what comes too late, or for another, does nothing.
  *
@@ -5,6 +7,9 @@
  * the driver opens no further turn.
  */
 export class TurnAbort {
+  /** Why the open turn was stopped, where policy did it. */
+  failure: Failure | undefined;
+
   #turn = new AbortController();
   readonly #forGood: AbortSignal;
 
@@ -31,8 +36,15 @@ export class TurnAbort {
     this.#turn.abort(reason);
   }
 
+  /** Policy stops the turn. */
+  fail(failure: Failure): void {
+    this.failure ??= failure;
+    this.#turn.abort(new DOMException(failure.message, "AbortError"));
+  }
+
   /** A new turn begins: the abort of the one before does not touch it. */
   renew(): void {
+    this.failure = undefined;
     if (this.#turn.signal.aborted && !this.#forGood.aborted) this.#turn = new AbortController();
   }
 }

@@ -6,7 +6,7 @@ import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { seen } from "../log/shape.ts";
 import type { ModelRef, RequestHeader, Settings, Usage } from "../log/value.ts";
-import type { Approver, Permission } from "../tool/approval.ts";
+import type { Approver, Permission, Unanswered } from "../tool/approval.ts";
 import { type PreparedTools, prepareTools } from "../tool/prepare.ts";
 import type { ToolSet } from "../tool/tool.ts";
 
@@ -22,12 +22,22 @@ export interface Agent {
   recovery?: Partial<RecoveryPolicy>;
   /** Changes to {@link defaultWatch}, milliseconds; 0 switches a deadline off. */
   watch?: Partial<WatchPolicy>;
-  /** Default: everything is allowed. */
+  /** Default: everything is allowed. `permissionOf` makes one from rules. */
   permission?: Permission;
-  /** Who is asked where the policy says `ask`. Without one, `ask` is an immediate denial. */
+  /** Who is asked where the policy says `ask`. An answer by post (`session.answer`) is as good as theirs. */
   approver?: Approver;
+  /** What becomes of a question that nobody here can answer; default `deny`, at once. */
+  unanswered?: Unanswered;
+  /** How long a question stays open, ms; default 0: without end. Then the call is denied. */
+  approvalMs?: number;
+  /** Whether `read` tools may begin as soon as their call is whole, while the answer is still streamed; default false. */
+  eagerReads?: boolean;
   stepsPerTurn?: number;
   concurrentTools?: number;
+  /** What the results of one message may bring into context together, characters. */
+  batchOutputChars?: number;
+  /** The model's context window, tokens: then results also keep to what the last request left of it. */
+  windowTokens?: number;
   /** How long a body may take to listen to its signal, ms. */
   toolGraceMs?: number;
   /** The price of one request, in units of your price list. */
@@ -43,15 +53,27 @@ export interface PreparedAgent {
   watch: WatchPolicy;
   permission: Permission;
   approver: Approver | undefined;
+  unanswered: Unanswered;
+  approvalMs: number;
+  eagerReads: boolean;
   stepsPerTurn: number;
   concurrentTools: number;
   toolGraceMs: number;
+  batchOutputChars: number;
+  windowTokens: number | undefined;
   price: NonNullable<Agent["price"]>;
 }
 
 /** Throws INVALID_INPUT for a figure with which no turn could come to its end. */
 export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
-  const atLeast = { stepsPerTurn: 1, concurrentTools: 1, toolGraceMs: 0 };
+  const atLeast = {
+    stepsPerTurn: 1,
+    concurrentTools: 1,
+    toolGraceMs: 0,
+    approvalMs: 0,
+    batchOutputChars: 0,
+    windowTokens: 0,
+  };
   for (const [name, least] of Object.entries(atLeast)) {
     const value = agent[name as keyof typeof atLeast];
     if (value !== undefined && !(value >= least)) {
@@ -67,9 +89,14 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     watch: { ...defaultWatch, ...agent.watch },
     permission: agent.permission ?? (() => "allow"),
     approver: agent.approver,
+    unanswered: agent.unanswered ?? "deny",
+    approvalMs: agent.approvalMs ?? 0,
+    eagerReads: agent.eagerReads ?? false,
     stepsPerTurn: agent.stepsPerTurn ?? limit.stepsPerTurn,
     concurrentTools: agent.concurrentTools ?? limit.concurrentTools,
     toolGraceMs: Math.min(agent.toolGraceMs ?? limit.toolGraceMs, limit.timerMs),
+    batchOutputChars: agent.batchOutputChars ?? limit.batchOutputChars,
+    windowTokens: agent.windowTokens,
     price: agent.price ?? (() => undefined),
   };
 }

@@ -13,12 +13,15 @@ import { failureOf } from "../attempt/failure.ts";
 import { type AttemptResult, runAttempt } from "../attempt/run.ts";
 import type { AttemptEnd, AttemptEnded } from "../log/event.ts";
 import type { Decision, Failure } from "../log/value.ts";
+import type { EagerReads } from "../tool/eager.ts";
 import type { PreparedAgent } from "./agent.ts";
+import { recordAnswers } from "./answer.ts";
 import type { Driver } from "./driver.ts";
 import { Journal, readJournal } from "./journal.ts";
 import { callOptions } from "./request.ts";
 import { openStep, remainingWait } from "./state.ts";
 import { headerChanged, restartStep } from "./step.ts";
+import { eagerReads, noCalls } from "./tools.ts";
 
 /** Makes the next attempt, after what is left of a wait that the last one's decision asked for. */
 export async function makeAttempt(driver: Driver): Promise<void> {
@@ -34,7 +37,7 @@ export async function makeAttempt(driver: Driver): Promise<void> {
   if (driver.abort.aborted) return;
   for (const { id, kind, content } of inbox.takeSteers())
     ledger.stage({ type: "input.accepted", input: id, kind, content });
-  recordLateAnswers(driver);
+  recordAnswers(driver);
   const step = openStep(ledger.state);
   const id = effects.id("a");
   const { model } = agent.header;
@@ -48,17 +51,24 @@ export async function makeAttempt(driver: Driver): Promise<void> {
   });
   await ledger.commit();
   driver.lease.assertValid();
-  const result = await request(driver, id);
-  if (result.failure) endFailed(driver, id, result, result.failure);
-  else endCommitted(driver, id, result);
+  const eager = agent.eagerReads ? eagerReads(driver, id) : undefined;
+  const result = await request(driver, id, eager);
+  result.exposure.readsEntered = eager?.entered ?? 0;
+  if (result.failure) {
+    await eager?.discard();
+    return endFailed(driver, id, result, result.failure);
+  }
+  endCommitted(driver, id, result);
+  driver.running = eager?.adopt() ?? noCalls;
 }
 
 /** After a take-over: the crashed attempt ends with what its journal proves, and goes to the same table. */
 export async function closeAttempt(driver: Driver): Promise<void> {
   const { ledger, store, session } = driver;
-  const open = openStep(ledger.state).attempt;
+  const { attempt: open, eager } = openStep(ledger.state);
   if (!open) return;
   const { parts, exposure } = readJournal(await store.readPartial(session), open.attempt);
+  exposure.readsEntered = eager.size;
   // Not from the journal: the request itself says it, and it may have arrived.
   if (advancesServer(ledger.state.header?.providerOptions)) exposure.serverState = true;
   const failure = failureOf("stream-broken", "the process that ran this attempt ended", "runtime");
@@ -75,20 +85,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
   });
 }
 
-/** Results that came after their call was settled: for people, never for the model. */
-export function recordLateAnswers({ inbox, ledger }: Driver): void {
-  for (const { id, call, output } of inbox.takeLateAnswers()) {
-    ledger.consume(id);
-    ledger.stage({
-      type: "note.recorded",
-      about: call,
-      text: "a result came after the call was settled",
-      data: output,
-    });
-  }
-}
-
-async function request(driver: Driver, attempt: string): Promise<AttemptResult> {
+async function request(driver: Driver, attempt: string, eager: EagerReads | undefined): Promise<AttemptResult> {
   const { feed, store, session, lease, effects, agent, context } = driver;
   const journal = new Journal(store, session, lease.epoch, attempt, effects);
   try {
@@ -104,12 +101,16 @@ async function request(driver: Driver, attempt: string): Promise<AttemptResult> 
             const tool = part.type === "tool-call" ? { tool: part.tool } : {};
             feed.push({ type: "part.started", attempt, part: part.id, kind: part.type, ...tool });
             journal.started(part);
+            eager?.started(part);
           },
           delta: (part, text) => {
             feed.delta(attempt, part.id, text);
             journal.grew(part, text);
           },
-          ended: (part) => feed.push({ type: "part.ended", attempt, part: part.id }),
+          ended: (part) => {
+            feed.push({ type: "part.ended", attempt, part: part.id });
+            eager?.ended(part);
+          },
         },
       },
       effects,

@@ -28,7 +28,7 @@ export function closeTurn({ turn }: TurnState, { outcome, failure, fragment }: C
       type: "attempt.ended",
       attempt: step.attempt.attempt,
       end: "interrupted",
-      exposure: fragment?.exposure ?? noExposure(),
+      exposure: { ...(fragment?.exposure ?? noExposure()), readsEntered: step.eager.size },
       usage: { measure: "unknown" },
       durationMs: 0,
       ...failed,

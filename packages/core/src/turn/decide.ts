@@ -27,15 +27,18 @@ export type Next =
 export interface Posted {
   /** The turn was told to end: nothing new begins, what is open is closed first. */
   aborted: boolean;
+  /** Why, where it was not a person who stopped it. */
+  failure?: Failure;
   /** A steer waits: an answer that would have ended the turn is followed by one more step. */
   steered: boolean;
 }
 
-export function decideNext({ turn }: TurnState, limits: TurnLimits, { aborted, steered }: Posted): Next {
+export function decideNext({ turn }: TurnState, limits: TurnLimits, posted: Posted): Next {
   if (!turn) return { do: "idle" };
-  const next = turn.step ? withinStep(turn.step) : betweenSteps(turn, limits, steered);
+  const next = turn.step ? withinStep(turn.step) : betweenSteps(turn, limits, posted.steered);
   const begins = next.do === "attempt" || next.do === "start-step";
-  return aborted && begins ? { do: "end-turn", outcome: { type: "aborted" } } : next;
+  if (!posted.aborted || !begins) return next;
+  return { do: "end-turn", outcome: { type: "aborted" }, ...(posted.failure ? { failure: posted.failure } : {}) };
 }
 
 function withinStep(step: OpenStep): Next {

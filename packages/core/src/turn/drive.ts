@@ -11,22 +11,26 @@
 import { failureOf } from "../attempt/failure.ts";
 import { type ErrorCode, isPawlError, unreachable } from "../error.ts";
 import type { Failure } from "../log/value.ts";
-import { dispatch } from "../tool/dispatch.ts";
-import { unsettled } from "../tool/pending.ts";
-import { closeAttempt, makeAttempt, recordLateAnswers } from "./attempt.ts";
+import { recordAnswers } from "./answer.ts";
+import { closeAttempt, makeAttempt } from "./attempt.ts";
 import { closeTurn, unrecordedFacts } from "./close.ts";
 import { decideNext, type Next } from "./decide.ts";
 import type { Driver } from "./driver.ts";
-import { settleDoubtful } from "./recover.ts";
 import { openStep } from "./state.ts";
 import { startStep } from "./step.ts";
+import { runTools } from "./tools.ts";
 
 /** Drives until no turn is open and no input waits. Rejects with what made driving impossible. */
 export async function drive(driver: Driver): Promise<void> {
   const { ledger, agent, abort, inbox } = driver;
   for (;;) {
     try {
-      const next = decideNext(ledger.state, agent, { aborted: abort.aborted, steered: inbox.steered });
+      const { aborted, failure } = abort;
+      const next = decideNext(ledger.state, agent, {
+        aborted,
+        steered: inbox.steered,
+        ...(failure ? { failure } : {}),
+      });
       if (next.do !== "idle") await perform(driver, next);
       else if (!(await openTurn(driver))) return;
     } catch (error) {
@@ -50,7 +54,7 @@ async function perform(driver: Driver, next: Exclude<Next, { do: "idle" }>): Pro
       return ledger.stage({ type: "step.ended", step: openStep(ledger.state).id });
     case "end-turn": {
       for (const post of driver.inbox.takeAborts()) ledger.consume(post);
-      recordLateAnswers(driver);
+      recordAnswers(driver);
       for (const event of closeTurn(ledger.state, next)) ledger.stage(event);
       return ledger.commit();
     }
@@ -69,7 +73,7 @@ async function openTurn(driver: Driver): Promise<boolean> {
     ledger.consume(post);
     ledger.stage({ type: "note.recorded", about: last?.turn ?? post, text: "an abort came when its turn had ended" });
   }
-  recordLateAnswers(driver);
+  recordAnswers(driver);
   // What a person typed into a turn that then was stopped waits for their next word; any other steer is one.
   const input = inbox.takeInput(last?.outcome.type !== "aborted");
   if (!input) {
@@ -82,43 +86,11 @@ async function openTurn(driver: Driver): Promise<boolean> {
   return true;
 }
 
-async function runTools(driver: Driver): Promise<void> {
-  const { ledger, lease, feed, agent, effects, abort, store, session } = driver;
-  const { calls } = openStep(ledger.state);
-  // Whatever is entered here without a result was entered by a driver that died: we have entered nothing yet.
-  for (const call of unsettled(calls)) {
-    const settled = await settleDoubtful(call, agent.tools, effects);
-    if (settled) ledger.stage(settled);
-  }
-  await dispatch(
-    unsettled(calls),
-    {
-      stage: (event) => ledger.stage(event),
-      commit: () => ledger.commit(),
-      assertLease: () => lease.assertValid(),
-      progress: (call, data) => feed.push({ type: "tool.progress", call, data }),
-      keep: (bytes) => store.putBlob(bytes),
-      // By post, since we may long have ceased to drive when a deaf body ends. Where even that fails, nobody can help.
-      late: (call, output) =>
-        void store
-          .post(session, { id: effects.id("late"), kind: "answer", body: { call, output: { ...output } } })
-          .catch(() => {}),
-    },
-    {
-      tools: agent.tools,
-      permission: agent.permission,
-      approver: agent.approver,
-      signal: abort.signal,
-      concurrency: agent.concurrentTools,
-      graceMs: agent.toolGraceMs,
-      effects,
-    },
-  );
-}
-
 /** Settles, closes, and propagates the original failure through the turn's end. Rethrows what cannot be recorded. */
 async function failStep(driver: Driver, error: unknown): Promise<void> {
   if (isPawlError(error) && silent.has(error.code)) throw error;
+  // What began before its message was whole records its own result: before the step is closed, not after.
+  await Promise.allSettled(driver.running.values());
   const failure = stepFailure(error);
   try {
     if (await recordFailure(driver, failure, unrecordedFacts)) return;

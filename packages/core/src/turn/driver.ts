@@ -1,6 +1,7 @@
 /** What a driver works with: one per session, for as long as it holds the lease. */
 import type { Effects } from "../effects.ts";
 import type { Store } from "../store/store.ts";
+import type { RunningCalls } from "../tool/eager.ts";
 import type { Feed } from "../view/feed.ts";
 import type { TurnAbort } from "./abort.ts";
 import type { PreparedAgent } from "./agent.ts";
@@ -20,4 +21,6 @@ export interface Driver {
   inbox: Inbox;
   feed: Feed;
   abort: TurnAbort;
+  /** Calls of the committed message that began before it and have not ended. */
+  running: RunningCalls;
 }

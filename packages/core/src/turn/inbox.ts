@@ -1,24 +1,18 @@
 /**
- * The mailbox as a driver reads it: inputs open turns, steers join the next attempt, aborts end the open turn, late
- * answers become notes. Posts stay in the store until the batch that uses them.
+ * The mailbox as a driver reads it: inputs open turns, steers join the next attempt, aborts end the open turn, answers
+ * go to who asked. Posts stay in the store until the batch that uses them.
  */
 import { PawlError } from "../error.ts";
 import { partShape } from "../log/check.ts";
-import type { Json, Part } from "../log/event.ts";
-import { isId, list, seen } from "../log/shape.ts";
+import type { Part } from "../log/event.ts";
+import { list, seen } from "../log/shape.ts";
 import type { MailboxEntry, Store } from "../store/store.ts";
+import { type AnswerPost, answerPostOf } from "./answer.ts";
 
 export interface InputPost {
   id: string;
   kind: "prompt" | "steer";
   content: Part[];
-}
-
-/** An answer to a call that was settled without it. */
-export interface LateAnswer {
-  id: string;
-  call: string;
-  output: Json;
 }
 
 const content = list(partShape);
@@ -41,6 +35,7 @@ export class Inbox {
   #entries: readonly MailboxEntry[] = [];
   /** Taken, and not gone from the mailbox yet. */
   readonly #taken = new Set<string>();
+  readonly #readers = new Set<() => void>();
   #reading: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   #end: () => void = () => {};
@@ -53,7 +48,10 @@ export class Inbox {
 
   /** Reads the mailbox now and whenever the store says that something came. */
   async open(): Promise<void> {
-    this.#end = this.#store.watch(this.#session, () => void this.refresh().catch(() => {}));
+    this.#end = this.#store.watch(this.#session, (news) => {
+      // Mostly our own appends: the mailbox has not changed.
+      if (news !== "records") this.refresh().catch(() => {});
+    });
     await this.refresh();
   }
 
@@ -101,10 +99,19 @@ export class Inbox {
     return aborts;
   }
 
-  takeLateAnswers(): LateAnswer[] {
-    const answers = this.#waiting().flatMap((entry) => lateAnswerOf(entry) ?? []);
-    for (const { id } of answers) this.#taken.add(id);
-    return answers;
+  /** Every post of kind `answer` that nobody has taken, in order of arrival. */
+  get answers(): AnswerPost[] {
+    return this.#waiting().flatMap((entry) => answerPostOf(entry) ?? []);
+  }
+
+  take(post: string): void {
+    this.#taken.add(post);
+  }
+
+  /** Calls `notify` each time the mailbox has been read. Returns the end of it. */
+  onRead(notify: () => void): () => void {
+    this.#readers.add(notify);
+    return () => this.#readers.delete(notify);
   }
 
   /** The log was read again: what a refused batch had taken is still here. */
@@ -125,6 +132,7 @@ export class Inbox {
       const turn = kind === "abort" ? (body as { turn?: unknown } | null)?.turn : undefined;
       if (typeof turn === "string") this.#onAbort(turn);
     }
+    for (const notify of this.#readers) notify();
   }
 }
 
@@ -134,9 +142,4 @@ function inputOf({ id, kind, body }: MailboxEntry): InputPost | undefined {
   const parts = (body as { content?: unknown } | null)?.content;
   if (content.check(parts, "content") !== undefined) return undefined;
   return { id, kind: kind === "input" ? "prompt" : "steer", content: parts as Part[] };
-}
-
-function lateAnswerOf({ id, kind, body }: MailboxEntry): LateAnswer | undefined {
-  const { call, output } = (body ?? {}) as { call?: unknown; output?: Json };
-  return kind === "answer" && isId(call) && output !== undefined ? { id, call, output } : undefined;
 }

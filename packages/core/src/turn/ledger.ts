@@ -10,11 +10,12 @@
  * 5. Nothing is appended once the lease has run out by our own clock (L8).
  */
 import type { Effects } from "../effects.ts";
-import { isPawlError, PawlError } from "../error.ts";
+import { isPawlError } from "../error.ts";
 import { limit } from "../limit.ts";
-import { decodeAll, encode } from "../log/codec.ts";
+import { encode } from "../log/codec.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
+import { pages } from "../store/pages.ts";
 import type { AppendBatch, Head, Store } from "../store/store.ts";
 import type { Feed } from "../view/feed.ts";
 import type { DriverLease } from "./lease.ts";
@@ -157,30 +158,6 @@ export class Ledger {
   #fold(entry: LogEntry): void {
     this.state = turnFold.step(this.state, entry);
     for (const follower of this.#followers) follower.step(entry);
-  }
-}
-
-/** The log in decoded pages; checks order and checksums. SESSION_NOT_FOUND where there is none. */
-export async function* pages(
-  store: Store,
-  session: string,
-  after = 0,
-): AsyncIterable<{ entries: LogEntry[]; seq: number }> {
-  let seq = after;
-  for (;;) {
-    const records = await store.read(session, { after: seq, limit: limit.pageRecords });
-    if (records.length === 0) {
-      if (seq === 0)
-        throw new PawlError(
-          "SESSION_NOT_FOUND",
-          `there is no session ${JSON.stringify(session)}; \`pawl sessions\` lists them`,
-        );
-      return;
-    }
-    const entries = decodeAll(records, seq);
-    seq = records.at(-1)?.seq ?? seq;
-    yield { entries, seq };
-    if (records.length < limit.pageRecords) return;
   }
 }
 

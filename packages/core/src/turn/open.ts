@@ -18,6 +18,7 @@ import { Ledger } from "./ledger.ts";
 import { settleDoubtful } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
+import { noCalls } from "./tools.ts";
 
 export type DriveMode = { kind: "settle"; input: Part[] } | { kind: "take-over" };
 
@@ -45,7 +46,19 @@ export async function startDrive(
   const inbox = new Inbox(store, session, (turn) => {
     if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
   });
-  const driver: Driver = { session, store, effects, agent, lease, ledger, context, inbox, feed, abort };
+  const driver: Driver = {
+    session,
+    store,
+    effects,
+    agent,
+    lease,
+    ledger,
+    context,
+    inbox,
+    feed,
+    abort,
+    running: noCalls,
+  };
   try {
     await ledger.load();
     const { turn } = ledger.state;
@@ -79,7 +92,7 @@ async function settleInterrupted({ ledger, store, session, agent, effects }: Dri
   // What the parent of a fork has entered is under way there; only our own calls are ours to look after.
   const doubtful = turn.session === session && turn.step ? unsettled(turn.step.calls) : [];
   for (const call of doubtful) {
-    const settled = await settleDoubtful(call, agent.tools, effects);
+    const settled = await settleDoubtful(call, agent.tools, effects, (bytes) => store.putBlob(bytes));
     if (settled) ledger.stage(settled);
   }
   const attempt = turn.step?.attempt?.attempt;

@@ -4,9 +4,10 @@
  */
 import type { Effects } from "../effects.ts";
 import type { ToolSettled } from "../log/event.ts";
-import { outputOf } from "../tool/output.ts";
+import { type KeepBytes, tell } from "../tool/output.ts";
 import type { PendingCall } from "../tool/pending.ts";
 import { checkCall, type PreparedTools, type RunnableCall } from "../tool/prepare.ts";
+import { wholeOf } from "../tool/returned.ts";
 import { codedOutput, settleMissing } from "../tool/settle.ts";
 import type { Reconciled } from "../tool/tool.ts";
 
@@ -15,14 +16,19 @@ export async function settleDoubtful(
   call: PendingCall,
   tools: PreparedTools,
   effects: Effects,
+  keep: KeepBytes,
 ): Promise<ToolSettled | undefined> {
   // The effect as it was when the body was entered; today's registry may say otherwise.
   if (call.entered?.effect !== "write") return undefined;
   const checked = await checkCall(call.part, tools, effects.validate);
   const verdict = checked.ok ? await reconciled(checked, call, call.entered, effects) : undefined;
   switch (verdict?.verdict) {
-    case "done":
-      return result(call, outputOf(verdict.output, checked.ok ? checked.prepared.outputChars : 0));
+    case "done": {
+      const most = checked.ok ? checked.prepared.outputChars : 0;
+      const grant = (chars: number) => Math.min(chars, most);
+      const telling = { call: call.part.id, keep, grant, show: (images: number) => images };
+      return result(call, await tell(wholeOf(verdict.output), telling));
+    }
     case "not-done":
       return result(
         call,

@@ -5,15 +5,22 @@ import type {
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type { RequestHeader } from "../log/value.ts";
+import type { RequestHeader, ToolHeader } from "../log/value.ts";
+
+type Offered = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
+type ProviderTool = Extract<Offered, { type: "provider" }>;
+
+function toolOf({ name, description, inputSchema, provider }: ToolHeader): Offered {
+  if (provider) {
+    const { id, args } = provider;
+    return { type: "provider", id: id as ProviderTool["id"], name, args: args as ProviderTool["args"] };
+  }
+  const described = description === undefined ? {} : { description };
+  return { type: "function", name, ...described, inputSchema: inputSchema as JSONSchema7 };
+}
 
 export function callOptions(header: RequestHeader, prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions {
-  const tools = header.tools.map(({ name, description, inputSchema }) => ({
-    type: "function" as const,
-    name,
-    ...(description === undefined ? {} : { description }),
-    inputSchema: inputSchema as JSONSchema7,
-  }));
+  const tools = header.tools.map(toolOf);
   return {
     prompt,
     ...header.settings,

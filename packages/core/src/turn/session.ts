@@ -7,18 +7,21 @@
  */
 import type { Effects } from "../effects.ts";
 import { PawlError } from "../error.ts";
-import { decodeAll, encode } from "../log/codec.ts";
+import { encode } from "../log/codec.ts";
 import type { LogEntry } from "../log/envelope.ts";
-import type { Json, Part, SessionCreated } from "../log/event.ts";
+import type { ApprovalResolved, Json, Part, SessionCreated } from "../log/event.ts";
 import { isId, seen } from "../log/shape.ts";
 import { follow } from "../store/follow.ts";
+import { decodePage, pages } from "../store/pages.ts";
 import type { ForkPoint, Holder, SessionSummary, Store } from "../store/store.ts";
+import type { StandingAnswer } from "../tool/standing.ts";
 import { Feed } from "../view/feed.ts";
-import type { LiveItem } from "../view/live.ts";
+import type { LiveItem, PendingApproval } from "../view/live.ts";
 import { type Agent, prepareAgent } from "./agent.ts";
+import { type AnswerBody, answerShape, type RevocationBody, revocationShape } from "./answer.ts";
 import { contentOf } from "./inbox.ts";
-import { pages } from "./ledger.ts";
 import { type DriveMode, startDrive } from "./open.ts";
+import { pendingApprovals, standingAnswers } from "./question.ts";
 import type { TurnResult } from "./report.ts";
 
 /** What sessions live in: a store, the outside world, and who we are. */
@@ -86,6 +89,20 @@ function checkId(id: string): void {
   }
 }
 
+export interface AnswerOptions {
+  /** Who answers, for the record. */
+  by?: string;
+  /** How far the answer reaches: this call (default), later ones of this session, or of its forks, too. */
+  scope?: ApprovalResolved["scope"];
+  /** With a wider scope: the inputs of this tool it is for, by field and pattern. Default: only the very same input. */
+  input?: { [field: string]: string };
+  reason?: string;
+  /** The digest of the call that was shown: an answer to a call that has changed since is void. */
+  digest?: string;
+  /** Makes the post idempotent. */
+  id?: string;
+}
+
 export class Session {
   readonly id: string;
   readonly #runtime: Runtime;
@@ -114,6 +131,33 @@ export class Session {
     await this.#runtime.store.post(this.id, { id: this.#runtime.effects.id("ab"), kind: "abort", body: { turn } });
   }
 
+  /** The questions that wait for a person, whoever drives, or nobody. */
+  pendingApprovals(): Promise<PendingApproval[]> {
+    return pendingApprovals(this.#runtime.store, this.id);
+  }
+
+  /** The answers of scope `session` and `forks` that stand here: each can be revoked by its approval. */
+  async standingAnswers(): Promise<StandingAnswer[]> {
+    return standingAnswers(await this.entries(), this.id);
+  }
+
+  /**
+   * Answers a question, durably, from any process and without the lease: the driver, or the next one, acts on it. The first
+   * answer counts; any other becomes a note in the log. Resolves with the post's id.
+   */
+  async answer(approval: string, answer: ApprovalResolved["answer"], options: AnswerOptions = {}): Promise<string> {
+    const { id = this.#runtime.effects.id("an"), by = "unknown", scope = "call", ...rest } = options;
+    const body: AnswerBody = { approval, answer, by, scope, ...rest };
+    return this.#answer(id, body, answerShape.check(body, "answer"));
+  }
+
+  /** Takes back an answer of scope `session` or `forks`, for calls that are judged after the driver hears of it. */
+  async revoke(approval: string, options: Pick<AnswerOptions, "id" | "by" | "reason"> = {}): Promise<string> {
+    const { id = this.#runtime.effects.id("an"), by = "unknown", ...rest } = options;
+    const body: RevocationBody = { revoke: approval, by, ...rest };
+    return this.#answer(id, body, revocationShape.check(body, "revocation"));
+  }
+
   /** Posts an input and drives until the session is idle. Iterate the turn to watch it. */
   run(agent: Agent, input: string | readonly Part[], options: { signal?: AbortSignal } = {}): Turn {
     return this.#drive(agent, { kind: "settle", input: contentOf(input) }, options.signal);
@@ -131,13 +175,22 @@ export class Session {
     return all;
   }
 
-  /** Facts from `after` on, first what is there, then live, whoever drives. Ends with the signal. */
+  /**
+   * Facts from `after` on, first what is there, then live, whoever drives. Ends with the signal. Whoever begins in the
+   * middle learns from {@link pendingApprovals} what is being asked.
+   */
   async *follow(options: { after?: number; signal: AbortSignal }): AsyncIterable<LogEntry> {
     let after = options.after ?? 0;
     for await (const records of follow(this.#runtime.store, this.id, { after, signal: options.signal })) {
-      yield* decodeAll(records, after);
+      yield* await decodePage(this.#runtime.store, this.id, records, after);
       after = records.at(-1)?.seq ?? after;
     }
+  }
+
+  async #answer(id: string, body: AnswerBody | RevocationBody, problem: string | undefined): Promise<string> {
+    if (problem) throw new PawlError("INVALID_INPUT", problem);
+    await this.#runtime.store.post(this.id, { id, kind: "answer", body: { ...body } });
+    return id;
   }
 
   #drive(agent: Agent, mode: DriveMode, signal: AbortSignal = new AbortController().signal): Turn {

@@ -10,8 +10,10 @@ import { assert } from "../error.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { EventOf, LogEvent } from "../log/event.ts";
 import type { Fold } from "../log/fold.ts";
+import { isHoleMark } from "../log/salvage.ts";
 import type { Decision, Outcome, RequestHeader } from "../log/value.ts";
-import { type Pending, pendingOf, track } from "../tool/pending.ts";
+import { type EagerEntries, type Pending, pendingOf, track, trackEager } from "../tool/pending.ts";
+import { type StandingAnswers, trackStanding } from "../tool/standing.ts";
 
 export interface TurnState {
   seq: number;
@@ -20,7 +22,13 @@ export interface TurnState {
   /** The header in force: the last one recorded. */
   header: RequestHeader | undefined;
   turn: OpenTurn | undefined;
+  /** A mended hole was passed while the turn was open: its end may be in it. */
+  holed?: boolean;
   last: { turn: string; outcome: Outcome } | undefined;
+  /** Tokens of the last request whose usage was reported, and of its answer: what the next one begins with. */
+  contextTokens: number;
+  /** What people have answered for later calls, too. */
+  standing: StandingAnswers;
 }
 
 export interface OpenTurn {
@@ -52,17 +60,38 @@ export interface OpenStep {
   ended: EventOf<"attempt.ended"> | undefined;
   message: EventOf<"message.committed"> | undefined;
   calls: Pending;
+  /** Reads that were entered while the last attempt was open. */
+  eager: EagerEntries;
 }
 
 export const turnFold: Fold<TurnState> = {
-  init: () => ({ seq: 0, epoch: 0, created: undefined, header: undefined, turn: undefined, last: undefined }),
+  init: () => ({
+    seq: 0,
+    epoch: 0,
+    created: undefined,
+    header: undefined,
+    turn: undefined,
+    last: undefined,
+    contextTokens: 0,
+    standing: new Map(),
+  }),
   step(state, entry) {
     state.seq = entry.seq;
     state.epoch = entry.epoch;
+    state.contextTokens = tokensAfter(state, entry.event);
+    trackStanding(state.standing, entry, state.turn?.step?.calls ?? noCalls);
     apply(state, entry.event, entry);
     return state;
   },
 };
+
+function tokensAfter({ contextTokens }: TurnState, event: LogEvent): number {
+  if (event.type !== "attempt.ended" || event.end !== "committed") return contextTokens;
+  const { input, output = 0 } = event.usage;
+  return input === undefined ? contextTokens : input + output;
+}
+
+const noCalls: Pending = new Map();
 
 function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
   switch (event.type) {
@@ -70,7 +99,7 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
       state.created = event;
       return;
     case "turn.started":
-      assert(!state.turn, `turn ${event.turn} starts while turn ${state.turn?.id} is open`);
+      assert(!state.turn || state.holed, `turn ${event.turn} starts while turn ${state.turn?.id} is open`);
       state.turn = {
         id: event.turn,
         session: entry.session,
@@ -81,6 +110,10 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
         step: undefined,
         lastMessage: undefined,
       };
+      return;
+    case "log.repaired":
+      state.holed ||= isHoleMark(entry);
+      if (state.turn?.step) track(state.turn.step.calls, entry);
       return;
     case "turn.ended":
       state.turn = undefined;
@@ -110,6 +143,7 @@ function startStep(turn: OpenTurn, event: EventOf<"step.started">): void {
     ended: undefined,
     message: undefined,
     calls: new Map(),
+    eager: new Map(),
   };
 }
 
@@ -119,6 +153,7 @@ function endStep(turn: OpenTurn): void {
 }
 
 function applyToStep(turn: OpenTurn, step: OpenStep, event: LogEvent, entry: LogEntry): void {
+  trackEager(step.eager, entry);
   switch (event.type) {
     case "attempt.started":
       step.attempt = event;
@@ -137,7 +172,7 @@ function applyToStep(turn: OpenTurn, step: OpenStep, event: LogEvent, entry: Log
       return;
     case "message.committed":
       step.message = event;
-      step.calls = pendingOf(event.parts);
+      step.calls = pendingOf(event.parts, step.eager);
       return;
     case "tool.settled":
       turn.elapsedMs += event.durationMs ?? 0;

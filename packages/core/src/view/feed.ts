@@ -2,18 +2,23 @@
  * Live items to any number of subscribers.
  *
  * A slow subscriber costs no more than what it has not read: deltas that wait are joined, of a tool's progress the last
- * word waits, facts are kept whole and in order. No fact and no text is dropped, and nobody waits for anybody.
+ * word waits, facts are kept whole and in order. No fact and no text is dropped, and nobody waits for anybody. Whoever
+ * comes late is told which questions are open.
  */
 import type { LiveItem } from "./live.ts";
 
 type Delta = Extract<LiveItem, { type: "part.delta" }>;
+type Question = Extract<LiveItem, { type: "approval.pending" }>;
 type Progress = Extract<LiveItem, { type: "tool.progress" }>;
 
 export class Feed {
   readonly #subscribers = new Set<Subscription>();
+  /** Questions that are open, by approval. */
+  readonly #questions = new Map<string, Question>();
   #ended = false;
 
   push(item: LiveItem): void {
+    this.#keep(item);
     for (const subscriber of this.#subscribers) subscriber.push(item);
   }
 
@@ -26,12 +31,26 @@ export class Feed {
     const subscription = new Subscription(() => this.#subscribers.delete(subscription));
     if (this.#ended) subscription.end();
     else this.#subscribers.add(subscription);
+    for (const question of this.#questions.values()) subscription.push(question);
     return subscription;
   }
 
   end(): void {
     this.#ended = true;
     for (const subscriber of this.#subscribers) subscriber.end();
+  }
+
+  #keep(item: LiveItem): void {
+    if (item.type === "approval.pending") this.#questions.set(item.approval.approval, item);
+    if (item.type !== "entry" || this.#questions.size === 0) return;
+    const { event } = item.entry;
+    for (const [id, { approval }] of this.#questions) {
+      const over =
+        event.type === "turn.ended" ||
+        (event.type === "approval.resolved" && event.approval === id) ||
+        (event.type === "tool.settled" && event.call === approval.call);
+      if (over) this.#questions.delete(id);
+    }
   }
 }
 

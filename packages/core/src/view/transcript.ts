@@ -31,7 +31,10 @@ export type TranscriptPart =
       id: string;
       tool: string;
       input: string;
-      state: "asked" | "entered" | "settled";
+      /** `waiting`: for a person's answer. */
+      state: "asked" | "waiting" | "entered" | "settled";
+      /** The last question about it. */
+      approval?: string;
       output?: ToolOutput;
     }
   | { type: "other"; id: string; part: MessagePart };
@@ -61,6 +64,7 @@ export function readItem(transcript: Transcript, item: LiveItem): Transcript {
       return transcript;
     }
     case "part.ended":
+    case "approval.pending":
     case "tool.progress":
     case "warning":
       return transcript;
@@ -106,6 +110,16 @@ function readEntry(transcript: Transcript, entry: LogEntry): Transcript {
       if (message) message.parts = shownParts(event.parts);
       break;
     }
+    case "approval.requested": {
+      const call = callOf(transcript, event.call);
+      if (call) Object.assign(call, { state: "waiting", approval: event.approval });
+      break;
+    }
+    case "approval.resolved": {
+      const call = waitingFor(transcript, event.approval);
+      if (call) call.state = "asked";
+      break;
+    }
     case "tool.entered":
     case "tool.settled": {
       const call = callOf(transcript, event.call);
@@ -139,6 +153,12 @@ function callOf(transcript: Transcript, call: string): Extract<TranscriptPart, {
   const message = transcript.items.findLast((item) => item.type === "message" && call.startsWith(`${item.attempt}-`));
   const part = message?.type === "message" ? partOf(message, call) : undefined;
   return part?.type === "call" ? part : undefined;
+}
+
+function waitingFor({ items }: Transcript, approval: string): Extract<TranscriptPart, { type: "call" }> | undefined {
+  const message = items.findLast((item) => item.type === "message");
+  const part = message?.parts.find((one) => one.type === "call" && one.approval === approval);
+  return part?.type === "call" && part.state === "waiting" ? part : undefined;
 }
 
 function partOf(message: TranscriptMessage | undefined, id: string): TranscriptPart | undefined {

@@ -1,0 +1,62 @@
+/** A session with a hole anywhere in its log: not driven until the repair is recorded, then driven like any other. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkSession } from "../src/doctor/session-checkup.ts";
+import { encode } from "../src/log/codec.ts";
+import type { LogRecord } from "../src/log/envelope.ts";
+import { finish, say } from "../src/testing/model.ts";
+import { openSession } from "../src/turn/session.ts";
+import { turnEvents } from "./fixtures/store-content.ts";
+import { agentOf, assertLawful, promptFor, TurnWorld } from "./turn-world.ts";
+
+const at = { session: "s", epoch: 1, expectedSeq: 0, time: 1_800_000_000_000 };
+const whole = encode([{ type: "session.created" }, ...turnEvents(1, "ab"), ...turnEvents(2, "ab")], at);
+
+async function* once(records: LogRecord[]): AsyncGenerator<LogRecord[]> {
+  yield records;
+}
+
+/** Calls whose message is there and whose result is not. */
+function inDoubt(left: LogRecord[]): string[] {
+  const has = (type: string, text: string) =>
+    left.some((record) => record.type === type && Buffer.from(record.payload as Uint8Array).includes(text));
+  return ["attempt-1a-1", "attempt-2a-1"].filter(
+    (call) => has("message.committed", `"${call}"`) && !has("tool.settled", call),
+  );
+}
+
+test("a hole at every place and of every size: refused, repaired, driven; lost results are unknown, never not-started", async () => {
+  for (let from = 0; from < whole.length - 1; from += 1) {
+    for (let to = from + 1; to < whole.length; to += 1) {
+      const where = `records ${from + 1} to ${to}`;
+      const world = new TurnWorld();
+      const left = [...whole.slice(0, from), ...whole.slice(to)];
+      await world.store.restore({ session: "s", head: {}, batches: once(left) });
+      const session = await openSession(world.process(), "s");
+      const refused = session.run(agentOf([]), "go on").result;
+      await assert.rejects(refused, { code: "CORRUPT" }, where);
+      assert.deepEqual(await world.mailbox(), [], where);
+
+      await checkSession(world.process(), "s", { repair: true });
+      const agent = agentOf([[...say("here I am"), finish()]]);
+      const result = await world.effects.run(session.run(agent, "go on").result);
+      assert.equal(result.outcome.type, "completed", `${where} ${JSON.stringify(result.failure)}`);
+      const entries = await session.entries();
+      assertLawful(entries, where);
+      const prompt = JSON.stringify(promptFor(entries));
+      assert.ok(!prompt.includes("TOOL_NOT_STARTED"), `${where}: ${prompt}`);
+      const unknown = prompt.split("TOOL_OUTCOME_UNKNOWN: ").length - 1;
+      assert.equal(unknown, inDoubt(left).length, where);
+      const seen: number[] = [];
+      const end = new AbortController();
+      for await (const entry of session.follow({ signal: end.signal })) {
+        seen.push(entry.seq);
+        if (seen.length === entries.length) end.abort();
+      }
+      assert.deepEqual(
+        seen,
+        entries.map(({ seq }) => seq),
+      );
+    }
+  }
+});
