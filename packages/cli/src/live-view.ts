@@ -185,7 +185,8 @@ export class LiveView {
     this.line("quiet", `  ${decisionWords(decision, this.#attempts, limit.attemptsPerStep)}`);
     if (decision.delayMs > 0) {
       this.#options.status.show(
-        (ms) => `trying again in ${ticking(decision.delayMs - ms + 999)} · attempt ${next} · Ctrl-C stops`,
+        (ms) =>
+          `trying again in ${ticking(decision.delayMs - ms + 999)} · attempt ${next} · ${process.stdin.isTTY ? "Enter tries now, " : ""}Ctrl-C stops`,
       );
     }
   }

@@ -39,7 +39,9 @@ const providers: Record<string, Provider> = {
     keyEnv: "OPENAI_API_KEY",
     baseUrl: "https://api.openai.com/v1",
     create: (id, baseURL, apiKey) => ({
-      model: createOpenAICompatible({ name: "openai-chat", baseURL, apiKey, includeUsage: true, fetch }).languageModel(id),
+      model: createOpenAICompatible({ name: "openai-chat", baseURL, apiKey, includeUsage: true, fetch }).languageModel(
+        id,
+      ),
     }),
   },
   openai: {

@@ -47,7 +47,7 @@ export class Questions {
 }
 
 /** Undefined when the input ends or the signal aborts. */
-function nextLine(signal: AbortSignal): Promise<string | undefined> {
+export function nextLine(signal: AbortSignal): Promise<string | undefined> {
   // Ended once (Ctrl-D), it never speaks again: a question to it would wait for ever.
   if (process.stdin.readableEnded) return Promise.resolve(undefined);
   const { promise, resolve } = Promise.withResolvers<string | undefined>();

@@ -17,6 +17,7 @@ import { adviceLines } from "./advice.ts";
 import { codingAgent } from "./agent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { forkPoint } from "./fork-point.ts";
+import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
 import { LiveView } from "./live-view.ts";
 import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
@@ -160,13 +161,16 @@ async function printStory({ session, before, start }: Begun, watch: Watch): Prom
   view.prime(before);
   signal.addEventListener("abort", () => view.line("warn", stopping), { once: true });
   const turn = start(watch.agent, signal);
+  const hurry = new Hurry(turn);
   let isBegun = false;
   for await (const item of turn) {
     // Not before: what is refused (another driver, a damaged log) is one line, without a story.
     if (!isBegun) printHead(view, session.id, watch);
     isBegun = true;
+    hurry.see(item);
     view.show(item);
   }
+  hurry.end();
   view.end();
   const result = await turn.result;
   printEnd(view, result, performance.now() - startedAt, watch);

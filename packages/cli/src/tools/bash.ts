@@ -1,16 +1,23 @@
-import { defineTool, everything, PawlError, type Tool } from "@pawl/core";
+import { type DoubtfulCall, defineTool, everything, PawlError, type Reconciled, type Tool } from "@pawl/core";
 import { z } from "zod";
-import { type CommandEnd, runCommand } from "./command.ts";
+import type { CommandArchive } from "./command-archive.ts";
+import type { CommandFolder } from "./command-folder.ts";
 import { CommandOutput } from "./command-output.ts";
-import { named } from "./process-group.ts";
+import { commandFate } from "./command-recovery.ts";
+import { type CommandResult, commandResult, type Told } from "./command-result.ts";
+import { outputBytes } from "./output-file.ts";
+import { OutputReader } from "./output-reader.ts";
 import type { SpillFolder } from "./spill-folder.ts";
+import { type Answer, supervised } from "./supervisor-link.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** Tests and builds of most projects fit; a server started by mistake does not hold up a turn for long. */
 const defaultTimeoutMs = 120_000;
 const longestTimeoutMs = 30 * 60_000;
 /** The runtime's deadline comes after ours has had time to end the group, so that the result tells what happened. */
-const stopMs = 10_000;
+const stopMs = 20_000;
+/** What a person who looks into the folder needs of it. */
+const describedChars = 10_000;
 
 const inputSchema = z.object({
   command: z.string().describe("The command line, as for bash -c."),
@@ -24,43 +31,95 @@ const inputSchema = z.object({
   description: z.string().optional().describe("What it is for, in a few words, for the person who watches."),
 });
 
+type Input = z.infer<typeof inputSchema>;
+
 export interface Shell {
   workspace: Workspace;
   spill: SpillFolder;
+  archive: CommandArchive;
   env: NodeJS.ProcessEnv;
 }
 
 /**
- * Runs a command line in the workspace. Gives its output (both streams in order) and how it ended: an error result unless it exited with 0.
- * Caps: 30,000 characters, start and end; the whole goes to a file that the note names. On abort and deadline the whole process
- * group gets TERM, and KILL two seconds later.
+ * Runs a command line in the workspace, under a supervisor that outlives this process. Gives its output (both streams in order) and
+ * how it ended: an error result unless it exited with 0. Caps: 30,000 characters, start and end; the whole goes to a file that
+ * the note names. On abort and deadline the whole process group gets TERM, and KILL two seconds later. After a sudden death of this
+ * process the command goes on, and `reconcile` gives the result it would have had; only with an archive that lasts.
  */
-export function bashTool({ workspace, spill, env }: Shell): Tool<z.infer<typeof inputSchema>> {
+export function bashTool(shell: Shell): Tool<Input> {
   return defineTool({
     description:
       "Runs a command with bash in the workspace and gives its output and exit code. There is no input (stdin is closed) and no terminal; " +
       "each call is a new shell. A long output is cut in the middle and saved to a file. To leave something running, end it with & " +
-      "and send its output to a file. Prefer read, edit, glob and grep for files.",
+      "and send its output to a file. Environment variables that look like keys or tokens are not passed on. " +
+      "Prefer read, edit, glob and grep for files.",
     inputSchema,
     effect: "write",
     locks: () => [everything],
     timeoutMs: longestTimeoutMs + stopMs,
-    async execute({ command, timeoutMs = defaultTimeoutMs }, { signal, callId, progress }) {
+    async execute({ command, timeoutMs = defaultTimeoutMs }, { signal, idempotencyKey, progress }) {
       checkCommand(command);
-      const output = new CommandOutput(spill, `bash-${callId}`, (text) => progress({ output: text }));
-      const end = await runCommand({
-        command,
-        cwd: workspace.root,
-        env,
-        timeoutMs,
-        signal,
-        onOutput: (chunk) => output.push(chunk),
-      });
-      const said = (await output.finish()).trimEnd();
-      const text = [...(said.trim() === "" ? [] : [said]), ...endNotes(end, timeoutMs, said.trim() === "")].join("\n");
-      return { content: [{ type: "text", text }], isError: end.exitCode !== 0 || end.stopped !== undefined };
+      signal.throwIfAborted();
+      const { workspace, archive, env } = shell;
+      const folder = await archive.open(idempotencyKey);
+      const cwd = workspace.root;
+      await folder.describe({ command: command.slice(0, describedChars), cwd, timeoutMs });
+      const told = telling(shell, folder, idempotencyKey, timeoutMs, (text) => progress({ output: text }));
+      const order = { folder: folder.path, command, cwd, env, timeoutMs, outputBytes };
+      try {
+        const answer = await supervised(order, { signal, onGrown: (bytes) => told.reader.grown(bytes) });
+        return await resultOf(answer, told, signal);
+      } finally {
+        await told.reader.close();
+        await archive.settled(folder);
+      }
     },
+    ...(shell.archive.durable ? { reconcile: (call) => reconcile(shell, call) } : {}),
   });
+}
+
+async function resultOf(answer: Answer, told: Told, signal: AbortSignal): Promise<CommandResult> {
+  if (answer.type === "ended") return commandResult(answer.record, told, answer.rescued);
+  if (answer.type === "lost") return lostResult(told);
+  signal.throwIfAborted();
+  throw new Error(answer.why);
+}
+
+/** The supervisor has died and we have not: the same questions as after our own death. */
+async function lostResult(told: Told): Promise<CommandResult> {
+  const fate = await commandFate(told.folder, told.timeoutMs);
+  switch (fate.verdict) {
+    case "done":
+      return commandResult(fate.record, told);
+    case "not-done":
+      throw new Error(`the supervisor of commands has died: ${fate.why}`);
+    case "unknown":
+      throw new Error(
+        "the supervisor of commands was killed while the command ran. What it started has been ended where it could be found; it may " +
+          "have taken effect in whole or in part. Do not simply repeat it. First look at what it would have changed, then decide.",
+      );
+  }
+}
+
+async function reconcile(shell: Shell, { input, idempotencyKey, enteredAt }: DoubtfulCall<Input>): Promise<Reconciled> {
+  const { timeoutMs = defaultTimeoutMs } = input;
+  const folder = await shell.archive.find(idempotencyKey, enteredAt);
+  if (folder === undefined) return { verdict: "unknown" };
+  const fate = await commandFate(folder, timeoutMs);
+  if (fate.verdict !== "done") return { verdict: fate.verdict };
+  const told = telling(shell, folder, idempotencyKey, timeoutMs, () => undefined);
+  return { verdict: "done", output: await commandResult(fate.record, told) };
+}
+
+function telling(
+  { spill }: Shell,
+  folder: CommandFolder,
+  key: string,
+  timeoutMs: number,
+  progress: (text: string) => void,
+): Told {
+  const output = new CommandOutput(progress);
+  return { folder, spill, name: `bash-${key}`, timeoutMs, output, reader: new OutputReader(folder.output, output) };
 }
 
 function checkCommand(command: string): void {
@@ -71,31 +130,4 @@ function checkCommand(command: string): void {
       "the command contains a NUL character, which no program can be given: write it as \\0 for printf",
     );
   }
-}
-
-/** How it ended and what it left behind, each in a line. */
-function endNotes(end: CommandEnd, timeoutMs: number, silent: boolean): string[] {
-  const notes = [`[${silent ? "no output; " : ""}${exitText(end)}]`];
-  if (end.stopped === "deadline") {
-    notes.push(
-      `[it ran into its limit of ${timeoutMs} ms and was ended; its effects so far stand. Set timeoutMs if it needs longer]`,
-    );
-  }
-  if (end.stopped === "aborted") notes.push("[it was ended because the call was aborted; its effects so far stand]");
-  if (end.group.length > 0) {
-    const what = end.stopped
-      ? "these processes have survived KILL"
-      : "still running in the background, further output is not seen";
-    notes.push(`[${what}: ${named(end.group)}]`);
-  }
-  if (end.left.length > 0)
-    notes.push(
-      `[still running, detached from the command: ${named(end.left)}; end them with kill if they are not meant to stay]`,
-    );
-  return notes;
-}
-
-function exitText({ exitCode, exitSignal }: CommandEnd): string {
-  if (exitCode !== null) return `exit code ${exitCode}`;
-  return exitSignal === null ? "no exit seen" : `ended by ${exitSignal}`;
 }

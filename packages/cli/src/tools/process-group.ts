@@ -18,29 +18,21 @@ export interface Member {
 }
 
 /** TERM, at most `termGraceMs`, KILL, at most `killGraceMs`: together below the runtime's grace for a tool that was told to stop. */
-const termGraceMs = 2_000;
+export const termGraceMs = 2_000;
 const killGraceMs = 1_000;
+/** Most end at once at TERM; a slow one is looked at less often. */
+const firstPollMs = 1;
 const pollMs = 20;
 /** Runtime exit holds up the terminal: a shell gets this long to tidy up. */
-const exitGraceMs = 300;
+export const exitGraceMs = 300;
 const commandChars = 80;
 
 /** Ends the group; resolves once it is gone or has outlived KILL. Never throws. */
-export async function endGroup(pgid: number): Promise<void> {
+export async function endGroup(pgid: number, graceMs: number): Promise<void> {
   sendSignal(pgid, "SIGTERM");
-  if (await gone(pgid, termGraceMs)) return;
+  if (await gone(pgid, graceMs)) return;
   sendSignal(pgid, "SIGKILL");
   await gone(pgid, killGraceMs);
-}
-
-/** The same without waiting on the event loop, for the exit of the runtime. */
-export function endGroupsNow(pgids: number[]): void {
-  const wait = new Int32Array(new SharedArrayBuffer(4));
-  const alive = () => pgids.filter(groupExists);
-  if (alive().length === 0) return;
-  for (const pgid of pgids) sendSignal(pgid, "SIGTERM");
-  for (let waited = 0; waited < exitGraceMs && alive().length > 0; waited += pollMs) Atomics.wait(wait, 0, 0, pollMs);
-  for (const pgid of alive()) sendSignal(pgid, "SIGKILL");
 }
 
 /** Live processes of the group, and of those marked with `mark` that have left it. */
@@ -65,6 +57,16 @@ export function hasMarkedMember(pgid: number, mark: string): boolean {
   return readdirSync("/proc").some(
     (name) => /^\d+$/.test(name) && processStat(Number(name))?.pgid === pgid && isMarked(Number(name), mark),
   );
+}
+
+/** Whether the process lives: one that is dead and not collected does not. */
+export function isRunning(pid: number): boolean {
+  if (process.platform === "linux") return processStat(pid)?.dead === false;
+  try {
+    return !execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).startsWith("Z");
+  } catch {
+    return false;
+  }
 }
 
 /** `4711 (sleep 60), 4712 (vite)`. */
@@ -92,10 +94,12 @@ function groupExists(pgid: number): boolean {
 }
 
 async function gone(pgid: number, withinMs: number): Promise<boolean> {
-  for (let waited = 0; ; waited += pollMs) {
+  let pause = firstPollMs;
+  for (let waited = 0; ; waited += pause) {
     if (!groupExists(pgid) || !hasLiveMember(pgid)) return true;
     if (waited >= withinMs) return false;
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    if (waited > 0) pause = Math.min(pollMs, 2 * pause);
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
@@ -108,12 +112,12 @@ function hasLiveMember(pgid: number): boolean {
   });
 }
 
-function processStat(pid: number): { pgid: number; dead: boolean } | undefined {
+export function processStat(pid: number): { pgid: number; dead: boolean; start: string | undefined } | undefined {
   const text = procFile(pid, "stat");
   // The second field is the name in parentheses, and may itself hold both blanks and parentheses.
   const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
   if (fields === undefined) return undefined;
-  return { pgid: Number(fields[2]), dead: fields[0] === "Z" || fields[0] === "X" };
+  return { pgid: Number(fields[2]), dead: fields[0] === "Z" || fields[0] === "X", start: fields[19] };
 }
 
 function isMarked(pid: number, mark: string): boolean {

@@ -2,6 +2,8 @@
 
 import type { ToolSet } from "@pawl/core";
 import { bashTool } from "./bash.ts";
+import { CommandArchive } from "./command-archive.ts";
+import { commandEnvironment } from "./command-env.ts";
 import { editTool } from "./edit.ts";
 import { FileMemory } from "./file-memory.ts";
 import { globTool } from "./glob.ts";
@@ -15,10 +17,15 @@ import { writeTool } from "./write.ts";
 export interface WorkspaceToolsOptions {
   /** The folder that the tools work in and that the file tools stay inside of. */
   cwd: string;
-  /** What commands get as their environment; default: that of this process. */
+  /** What commands get as their environment, as it is; default: that of this process without what looks like a secret (`commandEnvironment`). */
   env?: NodeJS.ProcessEnv | undefined;
   /** Where outputs go that are too long for a result; default: a fresh folder among the temporary files, made when needed. */
   spillDir?: string | undefined;
+  /**
+   * Where commands leave what a later process needs to give their true results after a sudden death of this one: a folder beside
+   * the store, the same for whoever may take a session over. Without it, such a command's outcome is unknown.
+   */
+  commandDir?: string | undefined;
 }
 
 /**
@@ -28,15 +35,17 @@ export interface WorkspaceToolsOptions {
  * Locks: a file tool locks the file's real path; `ls`, `glob` and `grep` read everything (`*`), so that they wait for whoever
  * writes and overlap with each other and with reads; `bash` writes everything.
  */
-export function workspaceTools({ cwd, env = process.env, spillDir }: WorkspaceToolsOptions): ToolSet {
+export function workspaceTools(options: WorkspaceToolsOptions): ToolSet {
+  const { cwd, env = commandEnvironment(process.env), spillDir, commandDir } = options;
   const workspace = new Workspace(cwd);
   const memory = new FileMemory();
+  const archive = new CommandArchive(commandDir);
   const spill = new SpillFolder(spillDir, (folder) => workspace.giveForReading(folder));
   return {
     read: readTool(workspace, memory),
     write: writeTool(workspace, memory),
     edit: editTool(workspace, memory),
-    bash: bashTool({ workspace, spill, env }),
+    bash: bashTool({ workspace, spill, archive, env }),
     ls: lsTool(workspace),
     glob: globTool(workspace),
     grep: grepTool(workspace, env),

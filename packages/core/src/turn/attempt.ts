@@ -8,6 +8,7 @@
  * 3. A message is committed in the batch that ends its attempt.
  */
 import { decide } from "../attempt/decide.ts";
+import { estimateUsage } from "../attempt/estimate.ts";
 import { advancesServer } from "../attempt/exposure.ts";
 import { failureOf } from "../attempt/failure.ts";
 import { type AttemptResult, runAttempt } from "../attempt/run.ts";
@@ -64,7 +65,7 @@ export async function makeAttempt(driver: Driver): Promise<void> {
 
 /** After a take-over: the crashed attempt ends with what its journal proves, and goes to the same table. */
 export async function closeAttempt(driver: Driver): Promise<void> {
-  const { ledger, store, session } = driver;
+  const { ledger, store, session, agent } = driver;
   const { attempt: open, eager } = openStep(ledger.state);
   if (!open) return;
   const { parts, exposure } = readJournal(await store.readPartial(session), open.attempt);
@@ -79,7 +80,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
     exposure,
     failure,
     decision: decideAfter(driver, failure, { exposure, durationMs: 0 }),
-    usage: { measure: "unknown" },
+    usage: estimateUsage(driver.context.prompt(agent.header.instructions), parts),
     durationMs: 0,
     ...(parts.length > 0 ? { fragment: parts } : {}),
   });
@@ -88,12 +89,13 @@ export async function closeAttempt(driver: Driver): Promise<void> {
 async function request(driver: Driver, attempt: string, eager: EagerReads | undefined): Promise<AttemptResult> {
   const { feed, store, session, lease, effects, agent, context } = driver;
   const journal = new Journal(store, session, lease.epoch, attempt, effects);
+  const options = callOptions(agent.header, context.prompt(agent.header.instructions));
   try {
-    return await runAttempt(
+    const result = await runAttempt(
       {
         attempt,
         model: agent.model,
-        options: callOptions(agent.header, context.prompt(agent.header.instructions)),
+        options,
         signal: driver.abort.signal,
         watch: agent.watch,
         sink: {
@@ -115,6 +117,8 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
       },
       effects,
     );
+    if (result.usage.measure === "unknown") result.usage = estimateUsage(options.prompt, result.parts);
+    return result;
   } finally {
     journal.stop();
   }
@@ -194,16 +198,20 @@ function decideAfter(
   return decide(exposure, failure, agent.recovery, spent, { now: effects.clock.now(), jitter: effects.random() });
 }
 
-/** Waits, unless the turn is aborted. */
-function pause({ effects, abort }: Driver, ms: number): Promise<void> {
+/** Waits, unless the turn is aborted or somebody says that it was long enough. */
+function pause({ effects, abort, nudge }: Driver, ms: number): Promise<void> {
   if (ms <= 0 || abort.aborted) return Promise.resolve();
   const { promise, resolve } = Promise.withResolvers<void>();
   const cancel = effects.timers.after(ms, resolve);
-  const { signal } = abort;
-  const onAbort = () => {
+  const end = () => {
     cancel();
     resolve();
   };
-  signal.addEventListener("abort", onAbort, { once: true });
-  return promise.finally(() => signal.removeEventListener("abort", onAbort));
+  const { signal } = abort;
+  signal.addEventListener("abort", end, { once: true });
+  const forget = nudge.during(end);
+  return promise.finally(() => {
+    signal.removeEventListener("abort", end);
+    forget();
+  });
 }

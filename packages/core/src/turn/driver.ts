@@ -9,6 +9,7 @@ import type { LiveContext } from "./context.ts";
 import type { Inbox } from "./inbox.ts";
 import type { DriverLease } from "./lease.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Nudge } from "./nudge.ts";
 
 export interface Driver {
   session: string;
@@ -21,6 +22,8 @@ export interface Driver {
   inbox: Inbox;
   feed: Feed;
   abort: TurnAbort;
+  /** Ends a wait between attempts early. */
+  nudge: Nudge;
   /** Calls of the committed message that began before it and have not ended. */
   running: RunningCalls;
 }

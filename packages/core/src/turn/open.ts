@@ -15,6 +15,7 @@ import { Inbox } from "./inbox.ts";
 import { readJournal } from "./journal.ts";
 import { DriverLease } from "./lease.ts";
 import { Ledger } from "./ledger.ts";
+import type { Nudge } from "./nudge.ts";
 import { settleDoubtful } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
@@ -22,13 +23,21 @@ import { noCalls } from "./tools.ts";
 
 export type DriveMode = { kind: "settle"; input: Part[] } | { kind: "take-over" };
 
+/** What whoever started a drive holds in their hands meanwhile. */
+export interface Reins {
+  feed: Feed;
+  /** Ends the drive. */
+  signal: AbortSignal;
+  /** Ends a wait. */
+  nudge: Nudge;
+}
+
 export async function startDrive(
   runtime: Runtime,
   session: string,
   agent: PreparedAgent,
   mode: DriveMode,
-  feed: Feed,
-  signal: AbortSignal,
+  { feed, signal, nudge }: Reins,
 ): Promise<TurnResult> {
   const { store, effects, holder } = runtime;
   signal.throwIfAborted();
@@ -57,6 +66,7 @@ export async function startDrive(
     inbox,
     feed,
     abort,
+    nudge,
     running: noCalls,
   };
   try {

@@ -20,6 +20,7 @@ import type { LiveItem, PendingApproval } from "../view/live.ts";
 import { type Agent, prepareAgent } from "./agent.ts";
 import { type AnswerBody, answerShape, type RevocationBody, revocationShape } from "./answer.ts";
 import { contentOf } from "./inbox.ts";
+import { Nudge } from "./nudge.ts";
 import { type DriveMode, startDrive } from "./open.ts";
 import { pendingApprovals, standingAnswers } from "./question.ts";
 import type { TurnResult } from "./report.ts";
@@ -195,11 +196,13 @@ export class Session {
 
   #drive(agent: Agent, mode: DriveMode, signal: AbortSignal = new AbortController().signal): Turn {
     const feed = new Feed();
+    const nudge = new Nudge();
     const result = prepareAgent(agent).then((prepared) =>
-      startDrive(this.#runtime, this.id, prepared, mode, feed, signal),
+      startDrive(this.#runtime, this.id, prepared, mode, { feed, signal, nudge }),
     );
     return new Turn(
       feed,
+      nudge,
       result.finally(() => feed.end()),
     );
   }
@@ -210,12 +213,19 @@ export class Turn implements AsyncIterable<LiveItem> {
   /** Rejects only where no end could be recorded: the lease, the store. A failed turn is a result. */
   readonly result: Promise<TurnResult>;
   readonly #feed: Feed;
+  readonly #nudge: Nudge;
 
-  constructor(feed: Feed, result: Promise<TurnResult>) {
+  constructor(feed: Feed, nudge: Nudge, result: Promise<TurnResult>) {
     this.#feed = feed;
+    this.#nudge = nudge;
     this.result = result;
     // Whoever only iterates must not die of an unhandled rejection; whoever awaits `result` still hears of it.
     result.catch(() => {});
+  }
+
+  /** Ends the wait before the next attempt now. Where nothing waits it does nothing. */
+  retryNow(): void {
+    this.#nudge.now();
   }
 
   [Symbol.asyncIterator](): AsyncIterator<LiveItem> {
