@@ -1,14 +1,16 @@
 /**
- * What ends a turn from outside: Ctrl-C, SIGTERM, a reader that has gone. The first ends it cleanly; a second Ctrl-C
+ * What ends a turn from outside: Ctrl-C, SIGTERM, a terminal or a reader that has gone. The first ends it cleanly; a second Ctrl-C
  * ends the process, and the session reads as interrupted.
  */
 import { exitOfOutcome } from "./exit.ts";
+
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export class Interruption {
   readonly #controller = new AbortController();
 
   constructor() {
-    process.on("SIGINT", this.#onSignal).on("SIGTERM", this.#onSignal);
+    for (const signal of signals) process.on(signal, this.#onSignal);
     process.stdout.on("error", this.#onPipe);
     process.stderr.on("error", this.#onPipe);
   }
@@ -23,7 +25,7 @@ export class Interruption {
   }
 
   release(): void {
-    process.off("SIGINT", this.#onSignal).off("SIGTERM", this.#onSignal);
+    for (const signal of signals) process.off(signal, this.#onSignal);
   }
 
   #onSignal = (): void => {
