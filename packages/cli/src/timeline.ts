@@ -89,7 +89,8 @@ export class Timeline {
   }
 
   #attemptEnded({ end, failure, decision, durationMs, usage }: EventOf<"attempt.ended">): [Tone, string][] {
-    const tokens = usage.output === undefined ? "" : ` · ${counted(usage.output, "token")} out`;
+    const about = usage.measure === "estimated" ? "about " : "";
+    const tokens = usage.output === undefined ? "" : ` · ${about}${counted(usage.output, "token")} out`;
     const tone = end === "committed" ? "quiet" : "warn";
     const took = durationMs > 0 ? ` after ${seconds(durationMs)}` : "";
     const lines: [Tone, string][] = [[tone, `  attempt ${this.#attempt} ${end}${took}${tokens}`]];

@@ -126,7 +126,7 @@ export function booksWords({ committed, discarded }: Books): string[] {
   const { input, output } = committed.tokens;
   const lines = [`${counted(requests, "request")} · ${grouped(input)} tokens in, ${grouped(output)} out`];
   if (discarded.attempts > 0) {
-    const tokens = `${grouped(discarded.tokens.input)} tokens in, ${grouped(discarded.tokens.output)} out`;
+    const tokens = `${discarded.estimated > 0 ? "about " : ""}${grouped(discarded.tokens.input)} tokens in, ${grouped(discarded.tokens.output)} out`;
     const unmeasured = discarded.unmeasured > 0 ? `${discarded.unmeasured} of them without a figure` : "";
     const known = discarded.unmeasured === discarded.attempts ? "tokens unknown" : tokens;
     const cost = known === tokens && unmeasured !== "" ? `${tokens}, ${unmeasured}` : known;

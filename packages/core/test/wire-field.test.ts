@@ -56,7 +56,7 @@ for (const protocol of PROTOCOLS) {
       );
       assert.deepEqual(texts, ["Hello.", "Done."]);
       assert.deepEqual(
-        [result.books.committed.attempts, result.books.discarded.attempts, result.books.discarded.unmeasured],
+        [result.books.committed.attempts, result.books.discarded.attempts, result.books.discarded.estimated],
         [2, 1, 1],
       );
     });
@@ -148,10 +148,10 @@ for (const protocol of PROTOCOLS) {
       }
     });
 
-    it("R29: an answer without usage is counted as unmeasured, not as free", async () => {
+    it("R29: an answer without usage is counted by our own estimate, not as free", async () => {
       const { result } = await ran(protocol, [[{ text: "Hi." }, { usage: null }]]);
       assert.deepEqual(
-        [result.outcome.type, result.books.committed.attempts, result.books.committed.unmeasured],
+        [result.outcome.type, result.books.committed.attempts, result.books.committed.estimated],
         ["completed", 1, 1],
       );
     });

@@ -19,6 +19,8 @@ export interface Account {
   attempts: number;
   /** Attempts whose usage nobody reported: the tokens below are without them. */
   unmeasured: number;
+  /** Attempts whose tokens are our own estimate: the provider said nothing before it broke off. */
+  estimated: number;
   tokens: Tokens;
   cost: number;
 }
@@ -70,6 +72,7 @@ function account(): Account {
   return {
     attempts: 0,
     unmeasured: 0,
+    estimated: 0,
     tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
     cost: 0,
   };
@@ -78,6 +81,7 @@ function account(): Account {
 function enter(into: Account, usage: Usage, cost: number | undefined): void {
   into.attempts += 1;
   if (usage.measure === "unknown") into.unmeasured += 1;
+  if (usage.measure === "estimated") into.estimated += 1;
   for (const name of ["input", "output", "reasoning", "cacheRead", "cacheWrite"] as const) {
     into.tokens[name] += usage[name] ?? 0;
   }
