@@ -17,7 +17,7 @@ const rules: PermissionRule[] = [
   { tool: "write", input: { path: "src/**" }, say: "allow" },
   { input: { path: "**/.env" }, say: "deny" },
 ];
-const permission = permissionOf(rules, { cwd: "/work" });
+const permission = permissionOf(rules, { cwd: "/project" });
 
 describe("permission rules", () => {
   test("the last rule that matches decides; where none does, a person is asked", () => {
@@ -84,12 +84,12 @@ describe("permission rules", () => {
   const paths: [string, string][] = [
     ["src/a.ts", "allow"],
     ["./src/x/../a.ts", "allow"],
-    ["/work/src/a.ts", "allow"],
+    ["/project/src/a.ts", "allow"],
     ["src/../../etc/passwd", "ask"],
-    ["/work/src/../../etc/passwd", "ask"],
+    ["/project/src/../../etc/passwd", "ask"],
     ["/etc/src/a.ts", "ask"],
     ["src/.env", "deny"],
-    ["/work/.env", "deny"],
+    ["/project/.env", "deny"],
     ["src/.ENV", "deny"],
     [".env", "deny"],
     ["SRC/a.ts", "ask"],
