@@ -33,7 +33,13 @@ function run(bash: Bash, key: string, command: string, signal = new AbortControl
 }
 
 function reconcile(bash: Bash, key: string, enteredAt = Date.now()): Promise<Reconciled> | undefined {
-  return bash.reconcile?.({ callId: key, idempotencyKey: key, input: { command: "" }, enteredAt });
+  return bash.reconcile?.({
+    callId: key,
+    idempotencyKey: key,
+    input: { command: "" },
+    enteredAt,
+    signal: new AbortController().signal,
+  });
 }
 
 const not = { verdict: "not-done" };

@@ -80,7 +80,13 @@ export class Folder {
   }
 
   async reconcile(name: string, input: unknown, key: string): Promise<Reconciled> {
-    return await this.tool(name).reconcile({ callId: key, idempotencyKey: key, input, enteredAt: 0 });
+    return await this.tool(name).reconcile({
+      callId: key,
+      idempotencyKey: key,
+      input,
+      enteredAt: 0,
+      signal: new AbortController().signal,
+    });
   }
 
   tool(name: string): Callable {

@@ -132,6 +132,29 @@ describe("resume", () => {
     }
   }
 
+  test("an abort while a reconciler looks ends the wait: unknown, told why it waited, and the reconciler hears of it", async () => {
+    const world = new TurnWorld();
+    const act = new Act();
+    const heard = Promise.withResolvers<void>();
+    const stop = new AbortController();
+    const reconcile = ({ signal }: { signal: AbortSignal }) => {
+      signal.addEventListener("abort", () => heard.resolve());
+      stop.abort();
+      return new Promise<Reconciled>(() => {});
+    };
+    const tool = act.tool({ reconcile });
+    const session = await crashed(world, agentOf([asking], tools(tool)), instants["after the effect"]);
+    const turn = session.resume(agentOf([answer], tools(tool)), { signal: stop.signal });
+    const told = turn[Symbol.asyncIterator]();
+    assert.deepEqual((await world.effects.run(turn.result)).outcome, { type: "aborted" });
+    await heard.promise;
+    const first = await told.next();
+    assert.match(first.value?.type === "warning" ? first.value.text : "", /act was running when its process died/);
+    assert.equal(eventsOf(await session.entries(), "tool.settled")[0]?.output.code, "TOOL_OUTCOME_UNKNOWN");
+    assert.equal(act.runs, 1);
+    assertLawful(await session.entries());
+  });
+
   test("R54: a fast result beside a slow sibling survives the kill", async () => {
     const world = new TurnWorld();
     await world.session();

@@ -101,11 +101,12 @@ async function lostResult(told: Told): Promise<CommandResult> {
   }
 }
 
-async function reconcile(shell: Shell, { input, idempotencyKey, enteredAt }: DoubtfulCall<Input>): Promise<Reconciled> {
+async function reconcile(shell: Shell, call: DoubtfulCall<Input>): Promise<Reconciled> {
+  const { input, idempotencyKey, enteredAt, signal } = call;
   const { timeoutMs = defaultTimeoutMs } = input;
   const folder = await shell.archive.find(idempotencyKey, enteredAt);
   if (folder === undefined) return { verdict: "unknown" };
-  const fate = await commandFate(folder, timeoutMs);
+  const fate = await commandFate(folder, timeoutMs, signal);
   if (fate.verdict !== "done") return { verdict: fate.verdict };
   const told = telling(shell, folder, idempotencyKey, timeoutMs, () => undefined);
   return { verdict: "done", output: await commandResult(fate.record, told) };

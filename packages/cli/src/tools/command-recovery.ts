@@ -23,8 +23,11 @@ const emptyPolls = 40;
 
 const unclaimed = "it was never started";
 
-/** Waits at most `timeoutMs`, the command's own limit, and a margin. Throws where the folder cannot be written. */
-export async function commandFate(folder: CommandFolder, timeoutMs: number): Promise<Fate> {
+/**
+ * Waits at most `timeoutMs`, the command's own limit, and a margin, or until `signal` says that nobody wants to know.
+ * Throws where the folder cannot be written.
+ */
+export async function commandFate(folder: CommandFolder, timeoutMs: number, signal?: AbortSignal): Promise<Fate> {
   if (await folder.claim({ by: "recovery" })) return { verdict: "not-done", why: unclaimed };
   const until = performance.now() + timeoutMs + marginMs;
   for (let empty = 0; ; ) {
@@ -39,7 +42,7 @@ export async function commandFate(folder: CommandFolder, timeoutMs: number): Pro
       await endOrphan(folder, claim.mark);
       return { verdict: "unknown" };
     }
-    if (empty > emptyPolls || performance.now() > until) return { verdict: "unknown" };
+    if (signal?.aborted || empty > emptyPolls || performance.now() > until) return { verdict: "unknown" };
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }

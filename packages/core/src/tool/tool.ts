@@ -75,6 +75,8 @@ export interface DoubtfulCall<Input = unknown> {
   input: Input;
   /** When the body was entered, UTC ms. */
   enteredAt: number;
+  /** Aborts when nobody wants to wait any longer: the outcome is then unknown. */
+  signal: AbortSignal;
 }
 
 /** `not-done` is believed only from a reconciler that keeps a late starter from starting. */

@@ -16,7 +16,7 @@ import { readJournal } from "./journal.ts";
 import { DriverLease } from "./lease.ts";
 import { Ledger } from "./ledger.ts";
 import type { Nudge } from "./nudge.ts";
-import { settleDoubtful } from "./recover.ts";
+import { settleDoubtfulCalls } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
 import { noCalls } from "./tools.ts";
@@ -96,15 +96,13 @@ export async function startDrive(
 }
 
 /** Closes what a dead driver, or the parent of a fork, left open. */
-async function settleInterrupted({ ledger, store, session, agent, effects }: Driver): Promise<void> {
+async function settleInterrupted(driver: Driver): Promise<void> {
+  const { ledger, store, session } = driver;
   const { turn } = ledger.state;
   if (!turn) return;
   // What the parent of a fork has entered is under way there; only our own calls are ours to look after.
   const doubtful = turn.session === session && turn.step ? unsettled(turn.step.calls) : [];
-  for (const call of doubtful) {
-    const settled = await settleDoubtful(call, agent.tools, effects, (bytes) => store.putBlob(bytes));
-    if (settled) ledger.stage(settled);
-  }
+  await settleDoubtfulCalls(driver, doubtful);
   const attempt = turn.step?.attempt?.attempt;
   const proven = attempt === undefined ? {} : { fragment: readJournal(await store.readPartial(session), attempt) };
   for (const event of closeTurn(ledger.state, { outcome: { type: "interrupted" }, ...proven })) ledger.stage(event);

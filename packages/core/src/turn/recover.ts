@@ -6,22 +6,37 @@ import type { Effects } from "../effects.ts";
 import type { ToolSettled } from "../log/event.ts";
 import { type KeepBytes, tell } from "../tool/output.ts";
 import type { PendingCall } from "../tool/pending.ts";
-import { checkCall, type PreparedTools, type RunnableCall } from "../tool/prepare.ts";
+import { checkCall, type RunnableCall } from "../tool/prepare.ts";
 import { wholeOf } from "../tool/returned.ts";
 import { codedOutput, settleMissing } from "../tool/settle.ts";
 import type { Reconciled } from "../tool/tool.ts";
+import type { Driver } from "./driver.ts";
+
+/** Looks after every doubtful call in turn and stages what is found. Says what it waits for: it may take a while. */
+export async function settleDoubtfulCalls(driver: Driver, calls: readonly PendingCall[]): Promise<void> {
+  const { ledger, store, agent, feed } = driver;
+  for (const call of calls) {
+    const looks = call.entered?.effect === "write" && agent.tools.get(call.part.tool)?.tool.reconcile;
+    if (looks)
+      feed.push({
+        type: "warning",
+        text: `${call.part.tool} was running when its process died: looking for its result`,
+      });
+    const settled = await settleDoubtful(call, driver, (bytes) => store.putBlob(bytes));
+    if (settled) ledger.stage(settled);
+  }
+}
 
 /** Undefined: the call was never entered, or may be entered again. */
-export async function settleDoubtful(
+async function settleDoubtful(
   call: PendingCall,
-  tools: PreparedTools,
-  effects: Effects,
+  { agent: { tools }, effects, abort }: Driver,
   keep: KeepBytes,
 ): Promise<ToolSettled | undefined> {
   // The effect as it was when the body was entered; today's registry may say otherwise.
   if (call.entered?.effect !== "write") return undefined;
   const checked = await checkCall(call.part, tools, effects.validate);
-  const verdict = checked.ok ? await reconciled(checked, call, call.entered, effects) : undefined;
+  const verdict = checked.ok ? await reconciled(checked, call, call.entered, effects, abort.signal) : undefined;
   switch (verdict?.verdict) {
     case "done": {
       const most = checked.ok ? checked.prepared.outputChars : 0;
@@ -42,26 +57,40 @@ export async function settleDoubtful(
   }
 }
 
-/** Undefined: a reconciler that is not there, fails, or takes longer than its tool may, knows nothing. */
+/** Undefined: a reconciler that is not there, fails, is no longer waited for, or takes longer than its tool may, knows nothing. */
 async function reconciled(
   { prepared, input }: RunnableCall,
   { part }: PendingCall,
   entered: NonNullable<PendingCall["entered"]>,
   { timers }: Effects,
+  abort: AbortSignal,
 ): Promise<Reconciled | undefined> {
   const { tool, timeoutMs } = prepared;
-  if (!tool.reconcile) return undefined;
+  if (!tool.reconcile || abort.aborted) return undefined;
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const cancel = timeoutMs > 0 ? timers.after(timeoutMs, () => resolve(undefined)) : undefined;
+  const stop = new AbortController();
+  const giveUp = () => {
+    stop.abort();
+    resolve(undefined);
+  };
+  const cancel = timeoutMs > 0 ? timers.after(timeoutMs, giveUp) : undefined;
+  abort.addEventListener("abort", giveUp, { once: true });
   try {
     return await Promise.race([
-      tool.reconcile({ callId: part.id, idempotencyKey: entered.key, input, enteredAt: entered.at }),
+      tool.reconcile({
+        callId: part.id,
+        idempotencyKey: entered.key,
+        input,
+        enteredAt: entered.at,
+        signal: stop.signal,
+      }),
       late,
     ]);
   } catch {
     return undefined;
   } finally {
     cancel?.();
+    abort.removeEventListener("abort", giveUp);
   }
 }
 

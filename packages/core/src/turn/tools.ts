@@ -10,18 +10,15 @@ import { standingAnswer } from "../tool/standing.ts";
 import { answerTo, recordRevocations } from "./answer.ts";
 import type { Driver } from "./driver.ts";
 import { pendingApproval } from "./question.ts";
-import { settleDoubtful } from "./recover.ts";
+import { settleDoubtfulCalls } from "./recover.ts";
 import { openStep } from "./state.ts";
 
 export async function runTools(driver: Driver): Promise<void> {
-  const { ledger, agent, effects, store } = driver;
+  const { ledger } = driver;
   const { calls } = openStep(ledger.state);
   recordRevocations(driver);
   // Whatever is entered here without a result was entered by a driver that died: we have entered nothing yet.
-  for (const call of unsettled(calls)) {
-    const settled = await settleDoubtful(call, agent.tools, effects, (bytes) => store.putBlob(bytes));
-    if (settled) ledger.stage(settled);
-  }
+  await settleDoubtfulCalls(driver, unsettled(calls));
   const { running } = driver;
   driver.running = noCalls;
   await dispatch(unsettled(calls), hostOf(driver), optionsOf(driver), running);
