@@ -21,7 +21,7 @@ const weather = defineTool({
 const session = await createSession(runtime);
 const turn = session.run({ model, tools: { weather } }, "How is the weather in Oslo?");
 for await (const item of turn) {
-  if (item.type === "part.delta") process.stdout.write(item.text);
+  if (item.type === "part.delta" && item.kind === "text") process.stdout.write(item.text);
   if (item.type === "entry" && item.entry.event.type === "attempt.ended" && item.entry.event.end === "discarded") {
     process.stdout.write("\n[withdrawn, trying again]\n");
   }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 const [major] = process.versions.node.split(".").map(Number);
 if (major < 24) {
   process.stderr.write(
-    `pawl: needs Node 24 or newer, this is ${process.version}. Inside the repository, \`npx pawl\` and \`npm run\` use the right one.\n`,
+    `pawl: needs Node 24 or newer, this is ${process.version}. From a clone, \`npx pawl\` uses the right one; from elsewhere, \`npm exec --prefix CLONE -- pawl\`.\n`,
   );
   process.exit(2);
 }

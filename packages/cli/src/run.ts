@@ -1,8 +1,10 @@
 /** `pawl run` and `pawl resume`: one turn in a folder, watched. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   createSession,
   forkSession,
+  isId,
   isPawlError,
   type LogEntry,
   openSession,
@@ -49,10 +51,15 @@ interface Begun {
 
 /** Runs a prompt; returns the exit code. */
 export function runPrompt(prompt: string, options: RunOptions): Promise<number> {
-  return watched(options, async (runtime) => {
+  return watched(options, async (runtime, cwd) => {
+    if (prompt === "-")
+      throw new PawlError(
+        "INVALID_INPUT",
+        `the prompt is "-": standard input is not read; give the text as an argument`,
+      );
     if (prompt.trim() === "")
       throw new PawlError("INVALID_INPUT", `the prompt is empty: ${JSON.stringify(prompt)}; say what is to be done`);
-    const { session, isNew } = await sessionFor(runtime, prompt, options);
+    const { session, isNew } = await sessionFor(runtime, prompt, cwd, options);
     const start: Begun["start"] = (agent, signal) => session.run(agent, prompt, { signal });
     return { session, isNew, before: await session.entries(), start };
   });
@@ -70,9 +77,10 @@ export function resumeSession(id: string, options: RunOptions): Promise<number> 
 async function sessionFor(
   runtime: Runtime,
   prompt: string,
+  cwd: string,
   options: RunOptions,
 ): Promise<{ session: Session; isNew: boolean }> {
-  const facts = { cwd: workspaceFolder(options.cwd), title: line(prompt, 72) };
+  const facts = { cwd, title: line(prompt, 72) };
   const isNew = true;
   if (options.forkFrom !== undefined) {
     const from = await forkPoint(runtime, options.forkFrom);
@@ -86,18 +94,19 @@ async function sessionFor(
   }
 }
 
-async function watched(options: RunOptions, begin: (runtime: Runtime) => Promise<Begun>): Promise<number> {
+async function watched(options: RunOptions, begin: (runtime: Runtime, cwd: string) => Promise<Begun>): Promise<number> {
   const interruption = new Interruption();
   const seen: Partial<Summary> = { session: options.session ?? null };
   let runtime: Runtime | undefined;
   try {
     // Everything that can be wrong about the words is said before anything is made.
     const chosen = chooseModel(options);
-    const cwd = workspaceFolder(options.cwd);
+    if (options.cwd !== undefined) workspaceFolder(options.cwd);
     const dir = storeFolder(options.store);
     const opened = await openRuntime({ dir });
     runtime = opened;
     for (const warning of opened.warnings) process.stderr.write(`pawl: ${warning}\n`);
+    const cwd = await folderOf(opened, options);
     const questions = new Questions();
     const agent = codingAgent({
       chosen,
@@ -108,7 +117,7 @@ async function watched(options: RunOptions, begin: (runtime: Runtime) => Promise
       yes: options.yes === true,
       ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
     });
-    const begun = await begin(runtime);
+    const begun = await begin(runtime, cwd);
     seen.session = begun.session.id;
     const watch = options.json ? printEvents : printStory;
     const result = await watch(begun, { options, chosen, questions, agent, cwd, signal: interruption.signal });
@@ -123,6 +132,20 @@ async function watched(options: RunOptions, begin: (runtime: Runtime) => Promise
     interruption.release();
     await runtime?.store.close();
   }
+}
+
+/** A session goes on in its own folder, wherever it is called from: edits in another would be a bad surprise. */
+async function folderOf({ store }: Runtime, { cwd, session, forkFrom }: RunOptions): Promise<string> {
+  const id = forkFrom?.split(":", 1)[0] ?? session;
+  const known = id !== undefined && isId(id) ? (await store.get(id))?.head.cwd : undefined;
+  if (cwd === undefined && known !== undefined) {
+    if (existsSync(known)) return known;
+    throw new PawlError("INVALID_INPUT", `the folder of session ${id} is gone: ${known}; name one with --cwd`);
+  }
+  const folder = workspaceFolder(cwd);
+  if (known !== undefined && known !== folder)
+    process.stderr.write(`pawl: session ${id} worked in ${known}; from here on it works in ${folder}\n`);
+  return folder;
 }
 
 interface Watch {
@@ -150,7 +173,7 @@ async function printEvents({ session, before, isNew, start }: Begun, watch: Watc
   return result;
 }
 
-async function printStory({ session, before, start }: Begun, watch: Watch): Promise<TurnResult> {
+async function printStory({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
   const { chosen, questions, signal } = watch;
   const { stdout, stderr } = process;
   const story = stdout.isTTY ? stdout : stderr;
@@ -165,7 +188,7 @@ async function printStory({ session, before, start }: Begun, watch: Watch): Prom
   let isBegun = false;
   for await (const item of turn) {
     // Not before: what is refused (another driver, a damaged log) is one line, without a story.
-    if (!isBegun) printHead(view, session.id, watch);
+    if (!isBegun) printHead(view, isNew ? `new session ${session.id}` : `going on with session ${session.id}`, watch);
     isBegun = true;
     hurry.see(item);
     view.show(item);
@@ -178,7 +201,7 @@ async function printStory({ session, before, start }: Begun, watch: Watch): Prom
 }
 
 function printHead(view: LiveView, session: string, { options, cwd }: Watch): void {
-  view.line("quiet", `${options.model} in ${cwd}, session ${session}`);
+  view.line("quiet", `${options.model} in ${cwd}, ${session}`);
   if (!options.yes && !Questions.possible)
     view.line("warn", "! No terminal to ask in: calls that change anything are refused. --yes allows them.");
   view.gap();

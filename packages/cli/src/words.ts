@@ -122,15 +122,14 @@ export function partText(part: Part): string {
 
 /** What requests have cost; what the lost ones cost stands apart. */
 export function booksWords({ committed, discarded }: Books): string[] {
-  const requests = committed.attempts + discarded.attempts;
   const { input, output } = committed.tokens;
-  const lines = [`${counted(requests, "request")} · ${grouped(input)} tokens in, ${grouped(output)} out`];
+  const lines = [`${counted(committed.attempts, "request")} · ${grouped(input)} tokens in, ${grouped(output)} out`];
   if (discarded.attempts > 0) {
     const tokens = `${discarded.estimated > 0 ? "about " : ""}${grouped(discarded.tokens.input)} tokens in, ${grouped(discarded.tokens.output)} out`;
     const unmeasured = discarded.unmeasured > 0 ? `${discarded.unmeasured} of them without a figure` : "";
     const known = discarded.unmeasured === discarded.attempts ? "tokens unknown" : tokens;
     const cost = known === tokens && unmeasured !== "" ? `${tokens}, ${unmeasured}` : known;
-    lines.push(`${counted(discarded.attempts, "request")} lost on the way · ${cost}`);
+    lines.push(`and ${counted(discarded.attempts, "request")} lost on the way · ${cost}`);
   }
   return lines;
 }

@@ -87,7 +87,7 @@ function bench(columns = 80): Bench {
   const say = (part: string, kind: "text" | "reasoning", text: string) => {
     const items: LiveItem[] = [
       { type: "part.started", attempt: "a", part, kind },
-      { type: "part.delta", attempt: "a", part, text },
+      { type: "part.delta", kind: "text", attempt: "a", part, text },
     ];
     for (const item of items) view.show(item);
   };

@@ -17,13 +17,13 @@ describe("feed", () => {
   test("whoever reads late reads all: facts whole and in order, words joined, of progress the last", async () => {
     const feed = new Feed();
     const slow = feed.subscribe();
-    feed.delta("a1", "a1-1", "one ");
-    feed.delta("a1", "a1-1", "two ");
+    feed.delta("a1", "a1-1", "text", "one ");
+    feed.delta("a1", "a1-1", "text", "two ");
     feed.push({ type: "tool.progress", call: "c", data: 1 });
-    feed.delta("a1", "a1-2", "three");
+    feed.delta("a1", "a1-2", "text", "three");
     feed.push({ type: "tool.progress", call: "c", data: 2 });
     for (const entry of entries) feed.push({ type: "entry", entry });
-    feed.delta("a1", "a1-2", " four");
+    feed.delta("a1", "a1-2", "text", " four");
     feed.end();
     const items = await drained(slow);
     const facts = items.flatMap((item) => (item.type === "entry" ? [item.entry] : []));
@@ -55,7 +55,7 @@ describe("feed", () => {
           if (one === "read") reads.push(reader.next());
           else if (one === "fact") feed.push({ type: "warning", text: String(facts++) });
           else {
-            feed.delta("a", one.part, one.text);
+            feed.delta("a", one.part, "text", one.text);
             told += one.text;
           }
         }

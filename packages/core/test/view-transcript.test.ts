@@ -53,7 +53,7 @@ describe("transcript", () => {
     const transcript = emptyTranscript();
     for (const entry of logOf(opening)) readItem(transcript, { type: "entry", entry });
     readItem(transcript, { type: "part.started", attempt: "a1", part: "a1-1", kind: "text" });
-    readItem(transcript, { type: "part.delta", attempt: "a1", part: "a1-1", text: "heard" });
+    readItem(transcript, { type: "part.delta", kind: "text", attempt: "a1", part: "a1-1", text: "heard" });
     const ended = logOf([...opening, attemptEnded("a1", { end: "interrupted", failure })]);
     for (const entry of ended.slice(4)) readItem(transcript, { type: "entry", entry });
     assert.deepEqual(transcript, transcriptOf(ended));

@@ -66,6 +66,7 @@ export interface PreparedAgent {
 
 /** Throws INVALID_INPUT for a figure with which no turn could come to its end. */
 export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
+  checkModel(agent.model);
   const atLeast = {
     stepsPerTurn: 1,
     concurrentTools: 1,
@@ -99,6 +100,22 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     windowTokens: agent.windowTokens,
     price: agent.price ?? (() => undefined),
   };
+}
+
+/** Said before anything is posted: older provider packages, and model names as text, fit the AI SDK's own functions only. */
+function checkModel(model: unknown): void {
+  if (typeof model === "string") {
+    throw new PawlError(
+      "INVALID_INPUT",
+      `the agent's model is the text ${JSON.stringify(model)}; make it with a provider package, for example openai("gpt-5")`,
+    );
+  }
+  const { specificationVersion, doStream } = (model ?? {}) as Partial<LanguageModelV4>;
+  if (specificationVersion === "v4" && typeof doStream === "function") return;
+  throw new PawlError(
+    "INVALID_INPUT",
+    `the agent's model must be an AI SDK LanguageModelV4, its specification is ${JSON.stringify(specificationVersion)}; update the provider package`,
+  );
 }
 
 function headerOf(agent: Agent, tools: PreparedTools): RequestHeader {

@@ -106,7 +106,7 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
             eager?.started(part);
           },
           delta: (part, text) => {
-            feed.delta(attempt, part.id, text);
+            feed.delta(attempt, part.id, part.type, text);
             journal.grew(part, text);
           },
           ended: (part) => {

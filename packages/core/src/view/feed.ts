@@ -22,8 +22,8 @@ export class Feed {
     for (const subscriber of this.#subscribers) subscriber.push(item);
   }
 
-  delta(attempt: string, part: string, text: string): void {
-    for (const subscriber of this.#subscribers) subscriber.delta(attempt, part, text);
+  delta(attempt: string, part: string, kind: Delta["kind"], text: string): void {
+    for (const subscriber of this.#subscribers) subscriber.delta(attempt, part, kind, text);
   }
 
   /** Hears everything from now on, until it returns or the feed ends. */
@@ -78,12 +78,12 @@ export class Subscription implements AsyncIterableIterator<LiveItem> {
     this.#queue.push(item);
   }
 
-  delta(attempt: string, part: string, text: string): void {
+  delta(attempt: string, part: string, kind: Delta["kind"], text: string): void {
     if (this.#open && this.#open.part === part) {
       this.#open.text += text;
       return;
     }
-    const item: Delta = { type: "part.delta", attempt, part, text };
+    const item: Delta = { type: "part.delta", attempt, part, kind, text };
     const queued = this.#waiting.length === 0;
     this.push(item);
     if (queued && !this.#ended) this.#open = item;

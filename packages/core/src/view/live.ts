@@ -20,7 +20,7 @@ export type LiveItem =
   /** A fact of the log, after it became durable. `attempt.ended` with `discarded` retracts that attempt's parts. */
   | { type: "entry"; entry: LogEntry }
   | { type: "part.started"; attempt: string; part: string; kind: MessagePart["type"]; tool?: string }
-  | { type: "part.delta"; attempt: string; part: string; text: string }
+  | { type: "part.delta"; attempt: string; part: string; kind: MessagePart["type"]; text: string }
   | { type: "part.ended"; attempt: string; part: string }
   /** A person is asked, now or since before this subscriber came. Over with `approval.resolved` or `tool.settled`. */
   | { type: "approval.pending"; approval: PendingApproval }
