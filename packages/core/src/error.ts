@@ -32,8 +32,13 @@ export class PawlError extends Error {
 
 /** Whether `error` is a {@link PawlError}, of the given code if one is given. Works across copies of the package. */
 export function isPawlError(error: unknown, code?: ErrorCode): error is PawlError {
-  if (!(error instanceof Error) || error.name !== "PawlError") return false;
-  return code === undefined || (error as PawlError).code === code;
+  try {
+    if (!(error instanceof Error) || error.name !== "PawlError") return false;
+    return code === undefined || (error as PawlError).code === code;
+  } catch {
+    // A revoked proxy, a getter that throws: whatever that is, it is not ours.
+    return false;
+  }
 }
 
 /** Asserts an invariant of our own. A failure here is our bug, never the caller's. */

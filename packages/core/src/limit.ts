@@ -4,6 +4,12 @@ export const limit = {
   idChars: 64,
   /** One record. A larger payload belongs into a blob; SQLite and PostgreSQL both slow down far below this. */
   recordBytes: 16 * 1024 * 1024,
+  /** What others hand over becomes part of a record: room for what stands around it. */
+  postBytes: 16 * 1024 * 1024 - 64 * 1024,
+  /** One answer: three bytes a character are the most that UTF-8 takes, and it has to fit into one record. */
+  messageChars: 5_000_000,
+  /** A body that took its process down with it so often is not entered again. */
+  runsPerCall: 3,
   /** One atomic batch: a message with its calls and results fits many times over. */
   batchRecords: 1_000,
   /** `setTimeout` fires at once above 2^31-1 ms. */

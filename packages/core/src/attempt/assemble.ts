@@ -54,6 +54,9 @@ export class Assembler {
     this.#sink = sink;
   }
 
+  /** About how many characters its record would have. */
+  chars = 0;
+
   /** Takes the next part of the stream. Returns whether it was progress: something a model, not a proxy, produced. */
   push(part: LanguageModelV4StreamPart): boolean {
     switch (part.type) {
@@ -90,7 +93,7 @@ export class Assembler {
         return false;
       case "tool-input-start":
         this.#started.add(
-          this.#openCall(part.id, part.toolName, part.providerExecuted === true, part.providerMetadata),
+          this.#openCall(part.id, String(part.toolName ?? ""), part.providerExecuted === true, part.providerMetadata),
         );
         return true;
       case "tool-call":
@@ -108,7 +111,7 @@ export class Assembler {
         if (!this.terminal || this.terminal.finish?.reason === "error") this.errors.push(part.error);
         return false;
       case "response-metadata":
-        if (part.id !== undefined) this.responseId = part.id;
+        if (typeof part.id === "string") this.responseId = part.id;
         return false;
       case "custom":
         // Packages announce things of their own this way (a message's start, its usage): no output of a model.
@@ -178,6 +181,8 @@ export class Assembler {
   }
 
   #id(): string {
+    // What stands around a part, and every one has an id.
+    this.chars += 32;
     return `${this.#attempt}-${this.parts.length + 1}`;
   }
 
@@ -203,6 +208,7 @@ export class Assembler {
     const target = open.get(part.id) ?? this.#openText(open, type, part.id);
     if (part.providerMetadata) this.#meta(target, part.providerMetadata);
     if (part.delta === "") return false;
+    this.chars += part.delta.length;
     this.#growth.add(target, part.delta);
     this.exposure[type] = true;
     this.#sink.delta(target, part.delta);
@@ -219,7 +225,8 @@ export class Assembler {
 
   #openCall(providerId: string, tool: string, providerExecuted: boolean, meta?: SharedV4ProviderMetadata): CallPart {
     const part: CallPart = { type: "tool-call", id: this.#id(), providerId, tool, input: "" };
-    if (providerExecuted) part.providerExecuted = true;
+    // Whether the provider's tool looks or acts is not ours to know: assume the worse.
+    if (providerExecuted) this.#ranElsewhere(part);
     this.#meta(part, meta);
     this.parts.push(part);
     // A second start under the same id takes every later delta and the end: the first can never be whole.
@@ -227,8 +234,6 @@ export class Assembler {
     if (lost) lost.cut = true;
     this.#calls.set(providerId, part);
     this.exposure.toolInput = true;
-    // Whether the provider's tool looks or acts is not ours to know: assume the worse.
-    if (providerExecuted) this.exposure.providerWrite = true;
     this.#sink.started(part);
     return part;
   }
@@ -236,6 +241,7 @@ export class Assembler {
   #inputDelta(part: StreamPart<"tool-input-delta">): boolean {
     const call = this.#calls.get(part.id);
     if (!call || part.delta === "") return false;
+    this.chars += part.delta.length;
     this.#growth.add(call, part.delta);
     this.#sink.delta(call, part.delta);
     return true;
@@ -244,15 +250,22 @@ export class Assembler {
   #call(part: StreamPart<"tool-call">): void {
     const call =
       this.#calls.get(part.toolCallId) ??
-      this.#openCall(part.toolCallId, part.toolName, part.providerExecuted === true);
+      this.#openCall(part.toolCallId, String(part.toolName ?? ""), part.providerExecuted === true);
     if (this.#started.has(call)) this.#streamed.set(call, call.input);
-    call.tool = part.toolName;
+    call.tool = String(part.toolName ?? "");
+    if (part.providerExecuted) this.#ranElsewhere(call);
     this.#meta(call, part.providerMetadata);
     this.#complete(
       part.toolCallId,
       call,
       typeof part.input === "string" ? part.input : JSON.stringify(part.input ?? {}),
     );
+  }
+
+  /** Some packages say so only when the call is whole, or by its result. */
+  #ranElsewhere(call: CallPart): void {
+    call.providerExecuted = true;
+    this.exposure.providerWrite = true;
   }
 
   #complete(providerId: string, call: CallPart, input: string): void {
@@ -264,13 +277,16 @@ export class Assembler {
 
   #providerResult(part: StreamPart<"tool-result">): void {
     if (part.preliminary) return;
-    const call = this.parts.find((one) => one.type === "tool-call" && one.providerId === part.toolCallId);
+    const call = this.parts.find(
+      (one): one is CallPart => one.type === "tool-call" && one.providerId === part.toolCallId,
+    );
+    if (call) this.#ranElsewhere(call);
     const result: MessagePart = {
       type: "tool-result",
       id: this.#id(),
       call: call?.id ?? part.toolCallId,
       tool: part.toolName,
-      result: part.result as Json,
+      result: plainJson(part.result) ?? null,
     };
     if (part.isError) result.isError = true;
     this.#meta(result, part.providerMetadata);
@@ -290,14 +306,15 @@ export class Assembler {
 
   #finish(part: StreamPart<"finish">): void {
     const { unified, raw } = part.finishReason;
-    this.finish ??= { reason: unified, ...(raw === undefined ? {} : { raw }) };
+    this.finish ??= { reason: unified, ...(typeof raw === "string" ? { raw } : {}) };
     this.usage = usageOf(part.usage);
   }
 
   #meta(part: MessagePart, meta: SharedV4ProviderMetadata | undefined): void {
-    if (!meta) return;
+    const plain = plainJson(meta);
+    if (typeof plain !== "object" || plain === null) return;
     const merged: ProviderMeta = { ...part.meta };
-    for (const [provider, values] of Object.entries(meta as ProviderMeta))
+    for (const [provider, values] of Object.entries(plain as ProviderMeta))
       merged[provider] = { ...merged[provider], ...values };
     part.meta = merged;
     this.exposure.clientState = true;
@@ -316,10 +333,20 @@ function wholePart(part: StreamPart<"file" | "source" | "custom">, id: string): 
     }
     case "source": {
       const { providerMetadata: _, type: __, ...source } = part;
-      return { type: "source", id, source: source as Json };
+      return { type: "source", id, source: plainJson(source) ?? null };
     }
     case "custom":
       return { type: "custom", id, kind: part.kind };
+  }
+}
+
+/** What JSON carries of it: an ornament that it cannot carry must not cost the answer. */
+function plainJson(value: unknown): Json | undefined {
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined ? undefined : (JSON.parse(text) as Json);
+  } catch {
+    return undefined;
   }
 }
 
@@ -343,8 +370,8 @@ function usageOf(usage: LanguageModelV4Usage): Usage {
     cacheRead: inputTokens?.cacheRead,
     cacheWrite: inputTokens?.cacheWrite,
   };
-  const known = Object.entries(figures).filter((entry): entry is [keyof typeof figures, number] =>
-    Number.isFinite(entry[1]),
+  const known = Object.entries(figures).filter(
+    (entry): entry is [keyof typeof figures, number] => Number.isFinite(entry[1]) && Number(entry[1]) >= 0,
   );
   if (known.length === 0 || known.every(([, value]) => value === 0)) return { measure: "unknown" };
   return { measure: "reported", ...Object.fromEntries(known) };

@@ -48,7 +48,9 @@ export function gather(chain: readonly unknown[]): Evidence {
 
 function statusOf(link: unknown): number | undefined {
   const places = [read(link, "statusCode"), read(link, "status"), read(read(link, "response"), "status")];
-  return places.find((status): status is number => typeof status === "number" && status >= 100 && status < 600);
+  return places.find(
+    (status): status is number => Number.isInteger(status) && Number(status) >= 100 && Number(status) < 600,
+  );
 }
 
 function known(code: string): boolean {

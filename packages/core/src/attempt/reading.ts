@@ -7,6 +7,7 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Effects } from "../effects.ts";
+import { limit } from "../limit.ts";
 import type { Failure } from "../log/value.ts";
 import type { Assembler } from "./assemble.ts";
 import { type Circumstances, classify, failureOf } from "./failure.ts";
@@ -33,6 +34,7 @@ export class Reading {
   readonly #cut = Promise.withResolvers<never>();
   #reader: Reader | undefined;
   #answered = false;
+  #endless = false;
   #cancelDrain: (() => void) | undefined;
 
   constructor(request: AttemptRequest, effects: Effects) {
@@ -79,6 +81,11 @@ export class Reading {
         this.firstPartAt ??= now;
         this.#watchdog.heard(now, progress);
       }
+      if (assembler.chars > limit.messageChars) {
+        this.#endless = true;
+        this.#cutShort();
+        this.#throwIfCut();
+      }
       if (assembler.finish) return this.#drain(reader);
       if (value.type === "raw" && assembler.terminal) this.#nowWhole();
     }
@@ -86,6 +93,9 @@ export class Reading {
 
   failureOf(error: unknown): Failure {
     if (this.aborted) return failureOf("aborted", "the turn was aborted", "runtime");
+    // Not asked again: it would not be shorter, and no record holds it.
+    if (this.#endless)
+      return failureOf("unknown", `the answer is longer than ${limit.messageChars} characters`, "runtime");
     const answered = this.#answered || this.#wire.status !== undefined;
     if (this.#watchdog.expired !== undefined) {
       return failureOf(answered ? "stream-broken" : "connect", this.#watchdog.expired, "watchdog");

@@ -31,12 +31,20 @@ export function retryAfterMs(headers: unknown, now: number): number | undefined 
 export function header(headers: unknown, name: string): string | undefined {
   for (const [key, value] of pairs(headers)) {
     if (key.toLowerCase() !== name) continue;
-    const first = Array.isArray(value) ? value[0] : value;
+    const first = firstOf(value);
     const text = typeof first === "number" ? String(first) : first;
     // `Headers` joins repeated values with a comma; a date has one of its own after the weekday.
     if (typeof text === "string") return (/^\s*[\d.]+\s*,/.test(text) ? (text.split(",")[0] ?? "") : text).trim();
   }
   return undefined;
+}
+
+function firstOf(value: unknown): unknown {
+  try {
+    return Array.isArray(value) ? value[0] : value;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Headers come from other people's errors: whatever cannot be read is not there. */

@@ -72,7 +72,7 @@ export function assistantMessage(
         const { wireId: toolCallId, wireName: toolName } = wire(part);
         // A provider's own call means nothing to another provider, and nothing to anyone without its result.
         if (part.providerExecuted && !(same && answered.has(part.id))) return [];
-        ids.set(part.id, toolCallId);
+        if (part.providerExecuted) ids.set(part.id, toolCallId);
         const executed = part.providerExecuted ? { providerExecuted: true } : {};
         return [{ type: "tool-call", toolCallId, toolName, input: inputObject(part.input), ...executed, ...options }];
       }

@@ -141,7 +141,7 @@ const toolHeader = object<ToolHeader>({
   inputSchema: json(),
   provider: optional(object({ id: string, args: json<Json>() })),
 });
-const header = object<RequestHeader>({
+export const headerShape = object<RequestHeader>({
   model,
   instructions: optional(string),
   tools: list(toolHeader),
@@ -183,7 +183,7 @@ const events: { [T in EventType]: Shape<Omit<EventOf<T>, "type">> } = {
   "input.accepted": object({ input: id, kind: oneOf("prompt", "steer"), content: list(partShape) }),
   "turn.started": object({ turn: id, inputs: list(id), continues: optional(id) }),
   "turn.ended": object({ turn: id, outcome, failure: optional(failure), output: optional(json()) }),
-  "step.started": object({ step: id, turn: id, number: count, header: optional(header) }),
+  "step.started": object({ step: id, turn: id, number: count, header: optional(headerShape) }),
   "step.ended": object({ step: id, failure: optional(failure) }),
   "attempt.started": object({
     attempt: id,

@@ -33,10 +33,8 @@ export interface BatchPosition {
 /** Encodes a batch; throws INVALID_EVENT naming the event and the field, before anything is written. */
 export function encode(events: readonly LogEvent[], at: BatchPosition): LogRecord[] {
   return events.map((event, index) => {
-    const problem = checkEvent(event);
-    if (problem) throw new PawlError("INVALID_EVENT", `cannot record ${String(event.type)}: ${problem}`);
-    const { type, ...rest } = event;
-    const payload = encoder.encode(JSON.stringify(rest));
+    const { type } = event;
+    const payload = payloadOf(event);
     if (payload.byteLength > limit.recordBytes) {
       throw new PawlError(
         "INVALID_EVENT",
@@ -54,6 +52,19 @@ export function encode(events: readonly LogEvent[], at: BatchPosition): LogRecor
     };
     return { ...envelope, payload, checksum: checksum(envelope, payload) };
   });
+}
+
+/** What JSON cannot carry (a cycle, a bigint, depth without end) is as invalid as what the validator refuses. */
+function payloadOf(event: LogEvent): Uint8Array {
+  const { type, ...rest } = event;
+  let problem: string | undefined;
+  try {
+    problem = checkEvent(event);
+    if (problem === undefined) return encoder.encode(JSON.stringify(rest));
+  } catch (cause) {
+    throw new PawlError("INVALID_EVENT", `cannot record ${String(type)}: it is not JSON`, { cause });
+  }
+  throw new PawlError("INVALID_EVENT", `cannot record ${String(type)}: ${problem}`);
 }
 
 /**

@@ -128,8 +128,9 @@ export function admitPost(session: string, post: Post): string {
     refuse(`post ${post.id}: kind must be one of ${postKinds.join(", ")}, is ${seen(post.kind)}`);
   const body: string | undefined = JSON.stringify(post.body);
   if (body === undefined) refuse(`post ${post.id}: the body must be a JSON value, is ${seen(post.body)}`);
-  if (body.length > limit.recordBytes) {
-    refuse(`post ${post.id}: ${body.length} characters, at most ${limit.recordBytes}; put large content into a blob`);
+  const bytes = Buffer.byteLength(body);
+  if (bytes > limit.postBytes) {
+    refuse(`post ${post.id}: ${bytes} bytes, at most ${limit.postBytes}; put large content into a blob`);
   }
   return body;
 }

@@ -5,6 +5,7 @@
  */
 import type { Effects } from "../effects.ts";
 import { limit } from "../limit.ts";
+import { copied } from "../log/copy.ts";
 import type { ApprovalResolved, Effect, ToolOutput } from "../log/event.ts";
 import { record, string } from "../log/shape.ts";
 import { callDigest, type PendingCall, type Question } from "./pending.ts";
@@ -72,7 +73,7 @@ export type Verdict =
 /** What is known without asking anybody: policy, an answer that no entry has spent, an answer that stands. */
 export function judge(call: PendingCall, checked: RunnableCall, { permission, standing }: Approval): Verdict {
   const { part, approval } = call;
-  const question = { call: part.id, tool: part.tool, input: checked.input, effect: checked.prepared.effect };
+  const question = { call: part.id, tool: part.tool, input: copied(checked.input), effect: checked.prepared.effect };
   const verdict = permission(question);
   if (verdict === "deny") return refuse("the policy does not allow this call");
   if (verdict === "allow" && !checked.needsApproval) return { say: "run" };

@@ -28,7 +28,7 @@ import type { RunningCalls } from "./eager.ts";
 import { type KeepBytes, type Telling, tell } from "./output.ts";
 import { callDigest, type PendingCall } from "./pending.ts";
 import { type CallProgress, startable } from "./plan.ts";
-import { type CheckedCall, checkCall, type PreparedTools, type RunnableCall } from "./prepare.ts";
+import { type CheckedCall, checkInTime, type PreparedTools, type RunnableCall } from "./prepare.ts";
 import { missingOutput } from "./settle.ts";
 import { everything, type Lock } from "./tool.ts";
 
@@ -100,6 +100,11 @@ export async function dispatch(
   }
 }
 
+/** Who refuses a second run says nothing of the first: what became of it is not known. */
+function refusal({ rerun, call }: Slot, output: ToolOutput): ToolOutput {
+  return rerun ? missingOutput(call) : output;
+}
+
 class Dispatch {
   readonly #host: DispatchHost;
   readonly #options: DispatchOptions;
@@ -146,8 +151,8 @@ class Dispatch {
 
   /** What cannot run, or is not allowed to, is settled before anything runs. */
   async #take(call: PendingCall): Promise<void> {
-    const { tools, effects } = this.#options;
-    const checked = await checkCall(call.part, tools, effects.validate);
+    const { tools, effects, signal } = this.#options;
+    const checked = await checkInTime(call.part, tools, effects, signal);
     const rerun = call.entered !== undefined;
     const slot: Slot = {
       call,
@@ -168,7 +173,7 @@ class Dispatch {
     slot.checked = checked;
     slot.locks = checked.locks;
     const verdict = judge(call, checked, this.#options);
-    if (verdict.say === "refuse") this.#settle(slot, verdict.output);
+    if (verdict.say === "refuse") this.#settle(slot, refusal(slot, verdict.output));
     if (verdict.say !== "ask") return;
     slot.question = verdict.question;
     slot.progress = "asking";
@@ -232,7 +237,7 @@ class Dispatch {
     this.#host.stage({ type: "approval.resolved", approval: approval.id, scope, ...said });
     if (post !== undefined) this.#host.consume(post);
     slot.progress = "waiting";
-    if (answer.answer === "deny") this.#settle(slot, denied(answer.reason));
+    if (answer.answer === "deny") this.#settle(slot, refusal(slot, denied(answer.reason)));
     if (answer === nobody && this.#options.unanswered === "abort") {
       this.#host.abort(`${slot.call.part.tool} needs a person's approval, and nobody is there to give it`);
     }
@@ -249,7 +254,7 @@ class Dispatch {
       const answer = verdict.say === "run" ? "allow" : "deny";
       if (slot.call.approval) this.#hear(slot, { answer, by, reason: `as the answer to ${approval} says` });
       else if (verdict.say === "run") slot.progress = "waiting";
-      else this.#settle(slot, verdict.output);
+      else this.#settle(slot, refusal(slot, verdict.output));
     }
   }
 

@@ -68,6 +68,10 @@ export class EagerReads {
   ended(part: MessagePart): void {
     const call = this.#calls.find((one) => one.part === part);
     if (!call || this.#over) return;
+    if (part.type === "tool-call" && part.providerExecuted) {
+      call.progress = "ended";
+      return;
+    }
     // What goes wrong here goes wrong again, with consequences, when the call is dispatched.
     void this.#consider(call).catch(() => {});
   }

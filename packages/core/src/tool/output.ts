@@ -136,9 +136,21 @@ function cleaned(part: WholePart): WholePart {
     case "data":
       return { type: "data", data: cleanJson(part.data) };
     case "file":
+      return cleanFile(part);
     case "bytes":
       return part;
   }
+}
+
+/** Only what we know of it, and no name longer than a disk would take: a result must fit into its record. */
+function cleanFile({ mediaType, filename, blob, url }: Extract<Part, { type: "file" }>): Part {
+  return {
+    type: "file",
+    mediaType: capText(cleanText(mediaType), 255),
+    ...(filename === undefined ? {} : { filename: capText(cleanText(filename), 255) }),
+    ...(blob === undefined ? {} : { blob }),
+    ...(url === undefined ? {} : { url }),
+  };
 }
 
 /** JSON hides lone surrogates and NUL in escapes; whoever parses it downstream meets them all the same. */
@@ -173,7 +185,7 @@ export function thrownText(error: unknown): string {
   if (error === undefined || error === null) return "";
   let text: string;
   try {
-    text = error instanceof Error ? error.message || error.name : String(error);
+    text = String(error instanceof Error ? error.message || error.name : error);
   } catch {
     // An object without a prototype, or with a `toString` of its own that throws.
     text = "something that has no text was thrown";

@@ -23,6 +23,8 @@ export interface PendingCall {
   entered?: ToolEntered & { at: number };
   /** The last question about this call, and its answer. Entering the body spends both. */
   approval?: Question & { resolved?: ApprovalResolved };
+  /** How often it was entered. */
+  runs?: number;
   output?: ToolOutput;
   /** A hole in the log lies behind it: its entry, or its result, may be lost there. */
   lost?: true;
@@ -46,7 +48,7 @@ export function pendingOf(parts: readonly MessagePart[], eager?: EagerEntries): 
   for (const part of parts) {
     if (part.type !== "tool-call" || part.providerExecuted) continue;
     const entered = eager?.get(part.id);
-    pending.set(part.id, { part, ...(entered ? { entered } : {}) });
+    pending.set(part.id, { part, ...(entered ? { entered, runs: 1 } : {}) });
   }
   return pending;
 }
@@ -60,6 +62,7 @@ export function track(pending: Pending, entry: LogEntry): void {
       const call = pending.get(event.call);
       if (!call) return;
       call.entered = { ...event, at: time };
+      call.runs = (call.runs ?? 0) + 1;
       delete call.approval;
       return;
     }

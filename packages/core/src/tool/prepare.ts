@@ -100,6 +100,28 @@ export interface RunnableCall {
 
 export type CheckedCall = RunnableCall | { ok: false; output: ToolOutput };
 
+/** As `checkCall`, whose locks, rules and validators are others' code: it ends with the signal, or after a while. */
+export async function checkInTime(
+  part: CallPart,
+  tools: PreparedTools,
+  { validate, timers }: Pick<Effects, "validate" | "timers">,
+  signal?: AbortSignal,
+): Promise<CheckedCall> {
+  const { promise: cut, resolve } = Promise.withResolvers<CheckedCall>();
+  const seconds = limit.toolTimeoutMs / 1000;
+  const late = codedOutput("TOOL_INPUT_INVALID", `the input could not be checked within ${seconds} s. Not run.`);
+  const ends = [timers.after(limit.toolTimeoutMs, () => resolve(refused(late)))];
+  const onAbort = () => ends.push(timers.after(0, () => resolve(refused(codedOutput("TOOL_NOT_STARTED")))));
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  try {
+    return await Promise.race([checkCall(part, tools, validate), cut]);
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    for (const end of ends) end();
+  }
+}
+
 /** Whether a call may run: tool known, input whole, JSON, valid. */
 export async function checkCall(
   part: CallPart,

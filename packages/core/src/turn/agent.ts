@@ -4,6 +4,7 @@ import { defaultPolicy, policyOf, type RecoveryPolicy } from "../attempt/policy.
 import { defaultWatch, type WatchPolicy } from "../attempt/watchdog.ts";
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
+import { headerShape } from "../log/check.ts";
 import { seen } from "../log/shape.ts";
 import type { ModelRef, RequestHeader, Settings, Usage } from "../log/value.ts";
 import type { Approver, Permission, Unanswered } from "../tool/approval.ts";
@@ -82,10 +83,11 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     }
   }
   const tools = await prepareTools(agent.tools ?? {});
+  const header = plainHeader(headerOf(agent, tools));
   return {
     model: agent.model,
     tools,
-    header: headerOf(agent, tools),
+    header,
     recovery: agent.recovery ? policyOf(agent.recovery) : defaultPolicy,
     watch: { ...defaultWatch, ...agent.watch },
     permission: agent.permission ?? (() => "allow"),
@@ -116,6 +118,18 @@ function checkModel(model: unknown): void {
     "INVALID_INPUT",
     `the agent's model must be an AI SDK LanguageModelV4, its specification is ${JSON.stringify(specificationVersion)}; update the provider package`,
   );
+}
+
+/** As it will be recorded, and nobody else's to change. Refused before an input is posted that could not be driven. */
+function plainHeader(header: RequestHeader): RequestHeader {
+  let problem: string | undefined;
+  try {
+    problem = headerShape.check(header, "agent");
+    if (problem === undefined) return JSON.parse(JSON.stringify(header)) as RequestHeader;
+  } catch (cause) {
+    throw new PawlError("INVALID_INPUT", "the agent's settings, options or tools are not JSON", { cause });
+  }
+  throw new PawlError("INVALID_INPUT", problem);
 }
 
 function headerOf(agent: Agent, tools: PreparedTools): RequestHeader {

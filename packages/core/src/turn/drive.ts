@@ -11,6 +11,7 @@
 import { failureOf } from "../attempt/failure.ts";
 import { type ErrorCode, isPawlError, unreachable } from "../error.ts";
 import type { Failure } from "../log/value.ts";
+import { thrownText } from "../tool/output.ts";
 import { recordAnswers } from "./answer.ts";
 import { closeAttempt, makeAttempt } from "./attempt.ts";
 import { closeTurn, unrecordedFacts } from "./close.ts";
@@ -113,7 +114,7 @@ const storeCodes: ReadonlySet<ErrorCode> = new Set([
 
 function stepFailure(error: unknown): Failure {
   const kind = isPawlError(error) && storeCodes.has(error.code) ? "store" : "tool-runtime";
-  return failureOf(kind, error instanceof Error ? error.message : String(error), "runtime");
+  return failureOf(kind, thrownText(error) || "nothing that says why was thrown", "runtime");
 }
 
 /** Whether the turn has its end in the log. False where the log knows of no such turn. */

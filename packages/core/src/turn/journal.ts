@@ -36,6 +36,7 @@ export class Journal {
   #growing: Growing | undefined;
   #pieces: string[] = [];
   #unwritten = 0;
+  readonly #provider = new WeakSet<MessagePart>();
   #cancel: (() => void) | undefined;
 
   constructor(store: Store, session: string, epoch: number, attempt: string, effects: Effects) {
@@ -44,9 +45,10 @@ export class Journal {
     this.#write = (chunk) => void store.writePartial(session, epoch, attempt, chunk).catch(() => {});
   }
 
-  /** A part began. A call that the provider runs is written at once: a crash must not make it look repeatable. */
+  /** A part began, or ended: only then some packages say who runs it. A call that the provider runs is written at once: a crash must not make it look repeatable. */
   started(part: MessagePart): void {
-    if (part.type !== "tool-call" || !part.providerExecuted) return;
+    if (part.type !== "tool-call" || !part.providerExecuted || this.#provider.has(part)) return;
+    this.#provider.add(part);
     this.#lines += lineOf(part, "");
     this.#flush();
   }

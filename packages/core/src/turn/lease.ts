@@ -50,6 +50,19 @@ export class DriverLease {
     }
   }
 
+  /**
+   * As `assertValid`, but a lease that has only run out by our clock, in a process that slept or was held up, is asked for
+   * again: where nobody took over, the store says so in one step, and what was done meanwhile can be recorded.
+   */
+  async hold(): Promise<void> {
+    if (!this.#lost.signal.aborted && this.#effects.clock.monotonic() >= this.#validUntil) {
+      const askedAt = this.#effects.clock.monotonic();
+      const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch(() => false);
+      if (renewed) this.#validUntil = askedAt + limit.leaseMs;
+    }
+    this.assertValid();
+  }
+
   /** The store has said that another driver took over. */
   lose(reason: unknown): void {
     this.#lost.abort(reason);

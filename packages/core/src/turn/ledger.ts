@@ -38,6 +38,8 @@ export class Ledger {
   readonly #feed: Feed;
   readonly #followers: readonly Follower[];
   #staged: LogEntry[] = [];
+  /** Beside each staged entry, what lists say of the session when it is the last one there. */
+  #heads: Head[] = [];
   #consume: string[] = [];
   /** Of the last staged entry, of the last durable one, of the last one told. A record we may pass over has a seq, too. */
   #seq = 0;
@@ -69,6 +71,7 @@ export class Ledger {
     this.state = turnFold.init();
     for (const follower of this.#followers) follower.reset();
     this.#staged = [];
+    this.#heads = [];
     this.#consume = [];
     this.#refusal = undefined;
     this.#tail = Promise.resolve();
@@ -93,6 +96,7 @@ export class Ledger {
     };
     this.#staged.push(entry);
     this.#fold(entry);
+    this.#heads.push(headOf(this.state));
   }
 
   /** The next batch takes this post out of the mailbox. An input needs no word: its `input.accepted` does it. */
@@ -112,9 +116,10 @@ export class Ledger {
     if (this.#refusal) throw this.#refusal.error;
     // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
     while (this.#staged.length > 0) {
-      const entries = this.#staged.slice(0, limit.batchRecords);
+      let entries: LogEntry[];
       try {
-        this.#lease.assertValid();
+        await this.#lease.hold();
+        entries = this.#staged.slice(0, limit.batchRecords);
         await this.#store.append(this.#batch(entries));
       } catch (error) {
         this.#refusal = { error };
@@ -123,6 +128,7 @@ export class Ledger {
         throw error;
       }
       this.#staged.splice(0, entries.length);
+      this.#heads.splice(0, entries.length);
       this.#durableSeq += entries.length;
       this.#tell(entries);
     }
@@ -130,18 +136,17 @@ export class Ledger {
 
   #batch(entries: readonly LogEntry[]): AppendBatch {
     const at = { session: this.#session, epoch: this.#lease.epoch, expectedSeq: this.#durableSeq };
-    const consume = [
-      ...this.#consume,
-      ...entries.flatMap(({ event }) => (event.type === "input.accepted" ? event.input : [])),
-    ];
-    this.#consume = [];
+    // A post leaves the mailbox with the last piece: behind an earlier one it might be nowhere.
+    const posts = entries.length === this.#staged.length ? this.#consume : [];
+    const consume = [...posts, ...entries.flatMap(({ event }) => (event.type === "input.accepted" ? event.input : []))];
+    if (posts.length > 0) this.#consume = [];
     const ended = entries.flatMap(({ event }) => (event.type === "attempt.ended" ? event.attempt : [])).at(-1);
     return {
       ...at,
       records: entries.flatMap((entry) =>
         encode([entry.event], { ...at, expectedSeq: entry.seq - 1, time: entry.time }),
       ),
-      head: headOf(this.state),
+      head: this.#heads[entries.length - 1] ?? headOf(this.state),
       ...(consume.length > 0 ? { consume } : {}),
       ...(ended === undefined ? {} : { dropPartial: ended }),
     };

@@ -1,13 +1,13 @@
 /**
  * Taking the lease and putting a driver together: settle or take over, then drive, then give the lease back.
  */
-import { PawlError } from "../error.ts";
+import { isPawlError, PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
 import { unsettled } from "../tool/pending.ts";
 import type { Feed } from "../view/feed.ts";
 import { TurnAbort } from "./abort.ts";
 import type { PreparedAgent } from "./agent.ts";
-import { closeTurn } from "./close.ts";
+import { type Closing, closeTurn } from "./close.ts";
 import { LiveContext } from "./context.ts";
 import { drive } from "./drive.ts";
 import type { Driver } from "./driver.ts";
@@ -74,6 +74,7 @@ export async function startDrive(
     const { turn } = ledger.state;
     if (mode.kind === "settle") {
       await settleInterrupted(driver);
+      signal.throwIfAborted();
       await store.post(session, { id: input, kind: "input", body: { content: mode.input as unknown as Json } });
     } else if (turn?.session !== session) {
       // Also where a fork was cut inside a turn of its parent: that one goes on in the parent, if anywhere.
@@ -85,6 +86,7 @@ export async function startDrive(
     taken = turn?.id;
     await inbox.open();
     await drive(driver);
+    if (mode.kind === "settle" && !report.result && signal.aborted) await withdraw(driver, input).catch(() => {});
   } finally {
     inbox.close();
     await lease.release().catch(() => {});
@@ -93,6 +95,18 @@ export async function startDrive(
   signal.throwIfAborted();
   lease.lost.throwIfAborted();
   throw new PawlError("BUG", `session ${session}: the driver ended without an end of its turn`);
+}
+
+/** Stopped before a turn claimed it: whoever posted it wants it no longer. */
+async function withdraw({ ledger, store, session }: Driver, input: string): Promise<void> {
+  if (!(await store.mailbox(session)).some(({ id }) => id === input)) return;
+  ledger.consume(input);
+  ledger.stage({
+    type: "note.recorded",
+    about: input,
+    text: "the run that posted it was stopped before its turn began",
+  });
+  await ledger.commit();
 }
 
 /** Closes what a dead driver, or the parent of a fork, left open. */
@@ -105,6 +119,16 @@ async function settleInterrupted(driver: Driver): Promise<void> {
   await settleDoubtfulCalls(driver, doubtful);
   const attempt = turn.step?.attempt?.attempt;
   const proven = attempt === undefined ? {} : { fragment: readJournal(await store.readPartial(session), attempt) };
-  for (const event of closeTurn(ledger.state, { outcome: { type: "interrupted" }, ...proven })) ledger.stage(event);
-  await ledger.commit();
+  const close = (rest: Pick<Closing, "fragment">) => {
+    for (const event of closeTurn(ledger.state, { outcome: { type: "interrupted" }, ...rest })) ledger.stage(event);
+    return ledger.commit();
+  };
+  try {
+    await close(proven);
+  } catch (error) {
+    if (!isPawlError(error, "INVALID_EVENT")) throw error;
+    // A fragment that no record can hold must not bar the session.
+    await ledger.load();
+    await close({});
+  }
 }

@@ -3,10 +3,11 @@
  * its outcome is unknown (L4). `read` and `idempotent` ones may run again under the same key.
  */
 import type { Effects } from "../effects.ts";
+import { limit } from "../limit.ts";
 import type { ToolSettled } from "../log/event.ts";
 import { type KeepBytes, tell } from "../tool/output.ts";
 import type { PendingCall } from "../tool/pending.ts";
-import { checkCall, type RunnableCall } from "../tool/prepare.ts";
+import { checkInTime, type RunnableCall } from "../tool/prepare.ts";
 import { wholeOf } from "../tool/returned.ts";
 import { codedOutput, settleMissing } from "../tool/settle.ts";
 import type { Reconciled } from "../tool/tool.ts";
@@ -34,9 +35,12 @@ async function settleDoubtful(
   keep: KeepBytes,
 ): Promise<ToolSettled | undefined> {
   // The effect as it was when the body was entered; today's registry may say otherwise.
-  if (call.entered?.effect !== "write") return undefined;
-  const checked = await checkCall(call.part, tools, effects.validate);
-  const verdict = checked.ok ? await reconciled(checked, call, call.entered, effects, abort.signal) : undefined;
+  const { entered, runs = 0 } = call;
+  if (!entered) return undefined;
+  // One that took its process down each time would do so for ever.
+  if (entered.effect !== "write" && runs < limit.runsPerCall) return undefined;
+  const checked = await checkInTime(call.part, tools, effects, abort.signal);
+  const verdict = checked.ok ? await reconciled(checked, call, entered, effects, abort.signal) : undefined;
   switch (verdict?.verdict) {
     case "done": {
       const most = checked.ok ? checked.prepared.outputChars : 0;
@@ -73,7 +77,8 @@ async function reconciled(
     stop.abort();
     resolve(undefined);
   };
-  const cancel = timeoutMs > 0 ? timers.after(timeoutMs, giveUp) : undefined;
+  // Also where the body itself may take for ever: it has ended, and only a look at the world is asked for.
+  const cancel = timers.after(timeoutMs || limit.toolTimeoutMs, giveUp);
   abort.addEventListener("abort", giveUp, { once: true });
   try {
     return await Promise.race([
@@ -89,7 +94,7 @@ async function reconciled(
   } catch {
     return undefined;
   } finally {
-    cancel?.();
+    cancel();
     abort.removeEventListener("abort", giveUp);
   }
 }

@@ -5,6 +5,7 @@ import type {
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
+import { copied } from "../log/copy.ts";
 import type { RequestHeader, ToolHeader } from "../log/value.ts";
 
 type Offered = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
@@ -20,11 +21,12 @@ function toolOf({ name, description, inputSchema, provider }: ToolHeader): Offer
 }
 
 export function callOptions(header: RequestHeader, prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions {
-  const tools = header.tools.map(toolOf);
+  const tools = copied(header.tools).map(toolOf);
   return {
-    prompt,
+    // A copy: packages write cache markers and worse into what they are given, and the next request begins with it.
+    prompt: copied(prompt),
     ...header.settings,
     ...(tools.length > 0 ? { tools, toolChoice: header.toolChoice ?? { type: "auto" } } : {}),
-    ...(header.providerOptions ? { providerOptions: header.providerOptions as SharedV4ProviderOptions } : {}),
+    ...(header.providerOptions ? { providerOptions: copied(header.providerOptions) as SharedV4ProviderOptions } : {}),
   };
 }

@@ -19,7 +19,10 @@ export class Feed {
 
   push(item: LiveItem): void {
     this.#keep(item);
-    for (const subscriber of this.#subscribers) subscriber.push(item);
+    if (this.#subscribers.size === 0) return;
+    // A copy of a fact: what a listener does to it must not reach the state that it came from.
+    const told = item.type === "entry" ? { ...item, entry: structuredClone(item.entry) } : item;
+    for (const subscriber of this.#subscribers) subscriber.push(told);
   }
 
   delta(attempt: string, part: string, kind: Delta["kind"], text: string): void {
