@@ -4,11 +4,13 @@ import type { Target } from "../context/message.ts";
 import { type ContextState, contextFold, promptOf } from "../context/projection.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { Fold } from "../log/fold.ts";
+import { Handover } from "./handover.ts";
 import type { Follower } from "./ledger.ts";
 
 export class LiveContext implements Follower {
   readonly #fold: Fold<ContextState>;
   #state: ContextState;
+  readonly #handover = new Handover();
 
   constructor(target: Target) {
     this.#fold = contextFold(target);
@@ -24,6 +26,6 @@ export class LiveContext implements Follower {
   }
 
   prompt(instructions: string | undefined): LanguageModelV4Prompt {
-    return promptOf(this.#state, instructions);
+    return this.#handover.of(promptOf(this.#state, instructions));
   }
 }

@@ -23,8 +23,7 @@ function toolOf({ name, description, inputSchema, provider }: ToolHeader): Offer
 export function callOptions(header: RequestHeader, prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions {
   const tools = copied(header.tools).map(toolOf);
   return {
-    // A copy: packages write cache markers and worse into what they are given, and the next request begins with it.
-    prompt: copied(prompt),
+    prompt,
     ...header.settings,
     ...(tools.length > 0 ? { tools, toolChoice: header.toolChoice ?? { type: "auto" } } : {}),
     ...(header.providerOptions ? { providerOptions: copied(header.providerOptions) as SharedV4ProviderOptions } : {}),
