@@ -24,7 +24,7 @@ function withModel(command: Command): Command {
     )
     .option("--base-url <URL>", "a server of your own, for example http://127.0.0.1:11434/v1")
     .option("--api-key-env <NAME>", "the environment variable that holds the key")
-    .option("--cwd <DIR>", "the folder to work in (default: this one)")
+    .option("--cwd <DIR>", "the folder to work in (default: the session's own, else this one)")
     .option("--store <DIR>", "where sessions are kept (default: $PAWL_STORE, else the XDG data folder)")
     .option("--idle-ms <N>", "how long a stream may be silent before it counts as broken", wholeNumber)
     .option("--yes", "allow every tool without asking")

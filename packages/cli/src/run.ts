@@ -144,7 +144,7 @@ async function folderOf({ store }: Runtime, { cwd, session, forkFrom }: RunOptio
   }
   const folder = workspaceFolder(cwd);
   if (known !== undefined && known !== folder)
-    process.stderr.write(`pawl: session ${id} worked in ${known}; from here on it works in ${folder}\n`);
+    process.stderr.write(`pawl: session ${id} belongs to ${known}; this run works in ${folder}\n`);
   return folder;
 }
 

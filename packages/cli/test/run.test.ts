@@ -1,7 +1,7 @@
 /** One turn through the real binary: what is printed, where, and what ends it. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { eventsOf, firstLineOf, type LastLine, lastLine, World } from "./pawl-world.ts";
@@ -171,4 +171,36 @@ test("a reader that goes away ends the turn, and nothing is lost", async (t) => 
   const { code } = await running.ended;
   assert.notEqual(code, null);
   assert.equal((await world.verified("pipe")).code, 0);
+});
+
+test("a session goes on in its own folder, wherever it is called from, and says when a run is told another", async (t) => {
+  const world = new World(t);
+  const server = await world.server([1, 2, 3].map((n) => [{ text: `Turn ${n}.` }]));
+  const other = join(world.root, "other");
+  mkdirSync(other);
+  const place = world.place(server);
+  place.splice(place.indexOf("--cwd"), 2);
+  const folders = async () => {
+    const { stdout } = await world.pawl(["show", "own", "--json", "--store", world.store]);
+    const headers = stdout.split("\n").filter((line) => line.includes('"step.started"'));
+    return headers.map((line) => /The folder is ([^,]+),/.exec(line)?.[1]).filter((folder) => folder !== undefined);
+  };
+  await world.pawl(["run", "one", "--session", "own", ...place, "--cwd", other]);
+  await world.pawl(["run", "two", "--session", "own", ...place]);
+  assert.deepEqual(await folders(), [other], "the second turn changed nothing");
+  const moved = await world.pawl(["run", "three", "--session", "own", ...place, "--cwd", world.work]);
+  assert.match(moved.stderr, /session own belongs to .*other; this run works in .*work/);
+  rmSync(other, { recursive: true });
+  const gone = await world.pawl(["run", "four", "--session", "own", ...place]);
+  assert.equal(gone.code, 2);
+  assert.match(gone.stderr, /the folder of session own is gone: .*other; name one with --cwd/);
+});
+
+test("a prompt of - is no prompt: standard input is not read, and that is said", async (t) => {
+  const world = new World(t);
+  const server = await world.server([]);
+  const { code, stderr } = await world.pawl(["run", "-", ...world.place(server)]);
+  assert.equal(code, 2);
+  assert.match(stderr, /standard input is not read; give the text as an argument/);
+  assert.equal(server.requests.length, 0);
 });

@@ -54,6 +54,20 @@ describe("a turn", () => {
     assert.equal(world.effects.waiting, 0);
   });
 
+  for (const [what, model, words] of [
+    ["a model's name", "openai/gpt-5", /is the text "openai\/gpt-5"; make it with a provider package/],
+    ["a model of an older specification", { specificationVersion: "v2" }, /its specification is "v2"; update/],
+  ] as const) {
+    test(`${what} is refused before anything is posted`, async () => {
+      const world = new TurnWorld();
+      const session = await world.session();
+      const agent = { ...agentOf([]), model: model as never };
+      await assert.rejects(world.effects.run(session.run(agent, "hi").result), words);
+      assert.deepEqual(await world.mailbox(), []);
+      assert.deepEqual(typesOf(await session.entries()), ["session.created"]);
+    });
+  }
+
   test("steady state is two batches a step: facts that belong together are in one", async () => {
     const world = new TurnWorld();
     await world.session();

@@ -45,7 +45,10 @@ export class Journal {
     this.#write = (chunk) => void store.writePartial(session, epoch, attempt, chunk).catch(() => {});
   }
 
-  /** A part began, or ended: only then some packages say who runs it. A call that the provider runs is written at once: a crash must not make it look repeatable. */
+  /**
+   * A part began, or ended: only then some packages say who runs it. A call that the provider runs is written at once: a
+   * crash must not make it look repeatable.
+   */
   started(part: MessagePart): void {
     if (part.type !== "tool-call" || !part.providerExecuted || this.#provider.has(part)) return;
     this.#provider.add(part);
