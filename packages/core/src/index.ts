@@ -33,6 +33,7 @@ export type {
   ModelRef,
   Outcome,
   OutcomeType,
+  ReasoningReplay,
   RequestHeader,
   Settings,
   Usage,

@@ -155,6 +155,7 @@ const header: Arbitrary<RequestHeader> = fc.record(
     ),
     providerOptions: fc.dictionary(fc.constantFrom("openai", "anthropic"), jsonObject, { maxKeys: 2 }),
     outputSchema: anyJson,
+    reasoning: fc.constantFrom("send", "turn", "drop"),
   },
   { requiredKeys: ["model", "tools"] },
 );
@@ -183,7 +184,15 @@ const sessionEvents = {
   ),
   "input.accepted": fc.record({ input: anyId, kind: fc.constantFrom("prompt", "steer"), content: list(anyPart) }),
   "context.compacted": fc.record(
-    { upTo: count, summary: list(anyPart), attempt: anyId },
+    {
+      upTo: count,
+      by: fc.constantFrom("summary", "drop", "prune"),
+      summary: list(anyPart),
+      attempt: anyId,
+      resultChars: count,
+      tokensBefore: count,
+      tokensAfter: count,
+    },
     { requiredKeys: ["upTo", "summary"] },
   ),
   "provider-state.stripped": fc.record({ provider: text, reason: text }),

@@ -149,6 +149,7 @@ export const headerShape = object<RequestHeader>({
   toolChoice: optional(json()),
   providerOptions: optional(json()),
   outputSchema: optional(json()),
+  reasoning: optional(oneOf("send", "turn", "drop")),
 });
 
 const output = object<ToolOutput>({
@@ -236,7 +237,15 @@ const events: { [T in EventType]: Shape<Omit<EventOf<T>, "type">> } = {
     by: oneOf("tool", "recovery", "reconcile", "rerun", "abandoned"),
     durationMs: optional(amount),
   }),
-  "context.compacted": object({ upTo: count, summary: list(partShape), attempt: optional(id) }),
+  "context.compacted": object({
+    upTo: count,
+    by: optional(oneOf("summary", "drop", "prune")),
+    summary: list(partShape),
+    attempt: optional(id),
+    resultChars: optional(count),
+    tokensBefore: optional(count),
+    tokensAfter: optional(count),
+  }),
   "provider-state.stripped": object({ provider: string, reason: string }),
   "snapshot.recorded": object({ step: id, snapshot: string }),
   "log.repaired": object({ reason: string, from: count, to: count }),

@@ -220,10 +220,20 @@ export interface ToolSettled {
 
 export interface ContextCompacted {
   type: "context.compacted";
-  /** Entries up to and including this seq are replaced by the summary in what the model sees. */
+  /** Entries up to and including this seq are replaced in what the model sees: a settled boundary, never falling. */
   upTo: number;
+  /**
+   * - `summary` (default): by `summary`, which the model wrote in `attempt`.
+   * - `drop`: by `summary`, a fixed text; no model was asked.
+   * - `prune`: by themselves, the results of tools in them cut to `resultChars`. `summary` is empty.
+   */
+  by?: "summary" | "drop" | "prune";
   summary: Part[];
   attempt?: string;
+  resultChars?: number;
+  /** What the conversation measured before and after, in tokens: reported or our own estimate. */
+  tokensBefore?: number;
+  tokensAfter?: number;
 }
 
 export interface ProviderStateStripped {

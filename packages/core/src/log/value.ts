@@ -16,7 +16,17 @@ export interface RequestHeader {
   toolChoice?: { type: "auto" | "none" | "required" } | { type: "tool"; toolName: string };
   providerOptions?: { [provider: string]: { [key: string]: Json | undefined } };
   outputSchema?: Json;
+  reasoning?: ReasoningReplay;
 }
+
+/**
+ * Which reasoning of earlier messages goes back to the model that gave it. Absent: what carries the provider's own proof
+ * (a signature, an item id), nothing else.
+ * - `send`: all of it, also what has no proof: some endpoints refuse a tool call whose reasoning is missing.
+ * - `turn`: all of the open turn, none of earlier ones.
+ * - `drop`: none.
+ */
+export type ReasoningReplay = "send" | "turn" | "drop";
 
 export interface ToolHeader {
   name: string;

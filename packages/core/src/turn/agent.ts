@@ -6,7 +6,7 @@ import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { headerShape } from "../log/check.ts";
 import { seen } from "../log/shape.ts";
-import type { ModelRef, RequestHeader, Settings, Usage } from "../log/value.ts";
+import type { ModelRef, ReasoningReplay, RequestHeader, Settings, Usage } from "../log/value.ts";
 import type { Approver, Permission, Unanswered } from "../tool/approval.ts";
 import { type PreparedTools, prepareTools } from "../tool/prepare.ts";
 import type { ToolSet } from "../tool/tool.ts";
@@ -19,6 +19,8 @@ export interface Agent {
   settings?: Settings;
   toolChoice?: NonNullable<RequestHeader["toolChoice"]>;
   providerOptions?: NonNullable<RequestHeader["providerOptions"]>;
+  /** Which reasoning goes back to the model; default: what carries the provider's own proof. */
+  reasoning?: ReasoningReplay;
   /** Changes to {@link defaultPolicy}: data, per failure kind and per budget. */
   recovery?: Partial<RecoveryPolicy>;
   /** Changes to {@link defaultWatch}, milliseconds; 0 switches a deadline off. */
@@ -140,5 +142,6 @@ function headerOf(agent: Agent, tools: PreparedTools): RequestHeader {
     ...(agent.settings ? { settings: agent.settings } : {}),
     ...(agent.toolChoice ? { toolChoice: agent.toolChoice } : {}),
     ...(agent.providerOptions ? { providerOptions: agent.providerOptions } : {}),
+    ...(agent.reasoning ? { reasoning: agent.reasoning } : {}),
   };
 }
