@@ -2,12 +2,25 @@
 
 export { decide, type Moment, type Spent } from "./attempt/decide.ts";
 export { classify } from "./attempt/failure.ts";
+export { ModelCallFailed } from "./attempt/model-call-failed.ts";
 export { type Backoff, defaultPolicy, type Preset, type RecoveryPolicy } from "./attempt/policy.ts";
+export type { AttemptReport } from "./attempt/recovered-call.ts";
+export { type RecoverOptions, recover } from "./attempt/recovering.ts";
 export { defaultWatch, type WatchPolicy } from "./attempt/watchdog.ts";
 export { watchedFetch } from "./attempt/watched-fetch.ts";
 export { checkSession, type SessionCheckup } from "./doctor/session-checkup.ts";
 export type { Clock, Effects, Timers, Validation } from "./effects.ts";
 export { type ErrorCode, isPawlError, PawlError } from "./error.ts";
+export type { ForeignFormat } from "./foreign/heard.ts";
+export {
+  type ImportedMessages,
+  type ImportMessagesOptions,
+  type ImportPlace,
+  importMessages,
+  importTranscript,
+} from "./foreign/import.ts";
+export { type Repaired, type RepairOptions, repairMessages } from "./foreign/repair.ts";
+export type { Repair, RepairKind } from "./foreign/repair-list.ts";
 export { limit } from "./limit.ts";
 export type { Envelope, LogEntry, LogRecord } from "./log/envelope.ts";
 export type {
@@ -65,7 +78,11 @@ export {
   type ToolSet,
 } from "./tool/tool.ts";
 export type { Agent } from "./turn/agent.ts";
+export { type CompactionPolicy, defaultCompaction } from "./turn/compaction.ts";
+export type { Dropped } from "./turn/drop.ts";
+export type { QueuedInput } from "./turn/queue.ts";
 export type { TurnResult } from "./turn/report.ts";
+export { type RewindOptions, rewindSession } from "./turn/rewind.ts";
 export {
   type AnswerOptions,
   createSession,

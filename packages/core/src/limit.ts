@@ -42,6 +42,8 @@ export const limit = {
   toolGraceMs: 5_000,
   /** The driver's lease. Renewed at a third of it; a dead holder on this machine is noticed at once. */
   leaseMs: 15_000,
+  /** How long a driver waits for space on a full disk: somebody notices within an hour, or nobody watches. */
+  pauseMs: 60 * 60_000,
   /** The partial journal writes at most this often, or this much: the bounded loss of a crash. */
   partialMs: 250,
   partialChars: 4_096,

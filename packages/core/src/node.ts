@@ -1,4 +1,7 @@
 /** `@pawl/core/node`: the runtime on this machine, with SQLite as its store. */
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { type RecoverOptions, recover as recoverWith } from "./attempt/recovering.ts";
+import type { Effects } from "./effects.ts";
 import { nodeEffects } from "./node/effects.ts";
 import { isAlive, thisHolder } from "./node/holder.ts";
 import { memoryStore } from "./store/memory.ts";
@@ -26,4 +29,9 @@ export async function openRuntime({ dir }: { dir: string }): Promise<Runtime & {
 export function memoryRuntime(): Runtime {
   const effects = nodeEffects();
   return { store: memoryStore({ clock: effects.clock }), effects, holder: thisHolder() };
+}
+
+/** {@link recoverWith} with this machine's clock, timers and chance. */
+export function recover(model: LanguageModelV4, options: RecoverOptions & { effects?: Effects } = {}): LanguageModelV4 {
+  return recoverWith(model, { ...options, effects: options.effects ?? nodeEffects() });
 }

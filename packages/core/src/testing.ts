@@ -1,4 +1,5 @@
 /** `@pawl/core/testing`: fakes, a scripted model, and the contract that every store passes. */
+export { decodeAll } from "./log/codec.ts";
 export { FakeEffects, fakeHolder } from "./testing/fake.ts";
 export { type FaultyStore, faultyStore, type StoreFault } from "./testing/faulty-store.ts";
 export {

@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { APICallError } from "@ai-sdk/provider";
 import { decide } from "../src/attempt/decide.ts";
 import { noExposure } from "../src/attempt/exposure.ts";
-import { classify } from "../src/attempt/failure.ts";
+import { classify, failureOf } from "../src/attempt/failure.ts";
+import { ModelCallFailed } from "../src/attempt/model-call-failed.ts";
 import { policyOf } from "../src/attempt/policy.ts";
 import { PawlError } from "../src/error.ts";
 import type { Exposure, Failure, FailureKind } from "../src/log/value.ts";
@@ -243,6 +244,14 @@ describe("what providers say", () => {
     assert.equal(inStream({ message: "Provider returned error", code: 502 }).kind, "server");
     assert.equal(inStream({ error: { message: "busy", code: "429" } }).kind, "rate-limited");
     assert.equal(inStream({ message: "nobody knows this type", type: "weird_error" }).kind, "stream-broken");
+  });
+
+  it("R77: what a recovered model gave up on is not asked again on top, whatever lies beneath", () => {
+    const beneath = Object.assign(new Error("try me"), { isRetryable: true });
+    const failure = failureOf("server", "503", "status");
+    const decision = { action: "stop", delayMs: 0, at: 0, reason: "6 attempts of this step failed" } as const;
+    const given = { failure, decision, exposure: noExposure(), attempts: 6 };
+    assert.equal(beforeHeaders(new ModelCallFailed(given, beneath)).said, "stop");
   });
 
   it("overflow is what a provider says of the request, by code or by words", () => {

@@ -244,6 +244,22 @@ describe("the watchdog", () => {
   });
 });
 
+describe("an error part", () => {
+  it("keeps its kind, whatever the stream does behind it", async () => {
+    const refusal = {
+      type: "error",
+      error: { type: "insufficient_quota", message: "you exceeded your current quota" },
+    };
+    const endings = [[], [{ fail: new TypeError("terminated") }], [{ silence: true as const }]];
+    for (const ending of endings) {
+      const effects = new FakeEffects();
+      const model = scriptedModel([[...say("he"), refusal as LanguageModelV4StreamPart, ...ending]]);
+      const { failure } = await effects.run(start(model, effects));
+      assert.deepEqual([failure?.kind, failure?.retryable], ["quota", false], JSON.stringify(ending));
+    }
+  });
+});
+
 describe("the transport clock by bytes", () => {
   /** A response whose bytes the test feeds. */
   function fedFetch(): { fetch: typeof fetch; feed(text: string): void } {

@@ -4,6 +4,7 @@ import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import fc, { type Arbitrary } from "fast-check";
 import { unpaired } from "../src/context/laws.ts";
 import { contextFold, promptOf } from "../src/context/projection.ts";
+import { targetOf } from "../src/context/target.ts";
 import { WireIds } from "../src/context/wire-id.ts";
 import type { CallPart, LogEvent, MessagePart } from "../src/log/event.ts";
 import { runFold } from "../src/log/fold.ts";
@@ -150,14 +151,14 @@ describe("context", () => {
     fc.assert(
       fc.property(fc.array(providerId, { maxLength: 60 }), (ids) => {
         const wire = new WireIds();
-        const given = ids.map((id, index) => wire.next(id, `a-${index}`));
+        const given = ids.map((id, index) => wire.next(id, `${"a".repeat(45)}-${index}`));
         assert.equal(new Set(given).size, given.length);
         const again = new WireIds();
         assert.deepEqual(
-          ids.map((id, index) => again.next(id, `a-${index}`)),
+          ids.map((id, index) => again.next(id, `${"a".repeat(45)}-${index}`)),
           given,
         );
-        for (const id of given) assert.match(id, /^[A-Za-z0-9_-]{1,64}$/);
+        for (const id of given) assert.match(id, /^[A-Za-z0-9_-]{1,40}$/);
       }),
     );
     const wire = new WireIds();
@@ -166,16 +167,12 @@ describe("context", () => {
   });
 
   test("a declared tool keeps its name on the wire, however it is spelled; a made-up one becomes one that is taken", () => {
-    const declared: LogEvent = {
-      ...stepStarted("st1", "t1", 1),
-      header: { ...header, tools: [{ name: "mcp.read", inputSchema: {} }] },
-    } as LogEvent;
-    const prompt = promptFor(
-      logOf([
-        declared,
-        committed("a1", callPart("c1", "c1", { tool: "mcp.read" }), callPart("c2", "c2", { tool: "mcp.write" })),
-      ]),
-    );
+    const log = logOf([
+      input("in1"),
+      committed("a1", callPart("c1", "c1", { tool: "mcp.read" }), callPart("c2", "c2", { tool: "mcp.write" })),
+    ]);
+    const target = targetOf({ ...header, tools: [{ name: "mcp.read", inputSchema: {} }] });
+    const prompt = promptOf(runFold(contextFold(target), log), undefined);
     assert.match(JSON.stringify(prompt), /"mcp\.read".*"mcp_write".*"mcp\.read".*"mcp_write"/);
   });
 
@@ -183,18 +180,19 @@ describe("context", () => {
     const executed = callPart("a1-1", "srv_1", { providerExecuted: true });
     const result: MessagePart = { type: "tool-result", id: "a1-2", call: "a1-1", tool: "act", result: { found: 1 } };
     const log = logOf([
+      input("in1"),
       committed("a1", executed, result, callPart("a1-3", "srv_2", { providerExecuted: true }), text("a1-4")),
     ]);
     assert.deepEqual(
       contentOf(promptFor(log))
-        .slice(0, 3)
+        .slice(1)
         .map(({ type }) => type),
       ["tool-call", "tool-result", "text"],
     );
-    const other = promptOf(runFold(contextFold({ provider: "other", model: "other" }), log), undefined);
+    const other = promptOf(runFold(contextFold({ ...testTarget, provider: "other", model: "other" }), log), undefined);
     assert.deepEqual(
       contentOf(other).map(({ type }) => type),
-      ["text"],
+      ["text", "text"],
     );
   });
 

@@ -20,6 +20,8 @@ interface Crashed extends Stage {
   /** What the first process ended with; undefined for an ordinary end. */
   error: unknown;
   seen: Transcript;
+  /** What the log held before. */
+  began: number;
   appends: number;
 }
 
@@ -70,6 +72,7 @@ async function assertSound(stage: Stage, session: Session, where: string): Promi
   for (const [call, times] of stage.outside.entered) assert.ok(times <= 1, `L4: ${call} ran ${times} times; ${where}`);
   const there = [
     ...eventsOf(entries, "input.accepted").map((event) => event.input),
+    ...eventsOf(entries, "note.recorded").flatMap(({ about, text }) => (text.startsWith("handed back") ? about : [])),
     ...(await stage.world.mailbox(session.id)),
   ];
   for (const post of stage.world.accepted(session.id)) {
@@ -127,7 +130,7 @@ describe("universal crash", () => {
         assert.equal(await isOpen(crashed.other), false, where);
         assert.deepEqual(
           crashed.seen,
-          transcriptOf(await crashed.other.entries()),
+          transcriptOf((await crashed.other.entries()).filter(({ seq }) => seq > crashed.began)),
           `what was seen is what the log says; ${where}`,
         );
       });

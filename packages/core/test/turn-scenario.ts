@@ -61,8 +61,12 @@ export function toolsOf(stage: Stage, scenario: Scenario): ToolSet {
 }
 
 /** Runs the scenario's input to its end. Resolves with what a subscriber has read by then, and an error if the run has no end. */
-export async function play(stage: Stage, scenario: Scenario): Promise<{ seen: Transcript; error: unknown }> {
+export async function play(
+  stage: Stage,
+  scenario: Scenario,
+): Promise<{ seen: Transcript; error: unknown; began: number }> {
   await scenario.before?.(stage);
+  const began = (await stage.other.summary())?.seq ?? 0;
   const turn = stage.session.run(
     agentOf(scenario.script, { tools: toolsOf(stage, scenario), ...scenario.agent?.(stage) }),
     "go",
@@ -72,7 +76,7 @@ export async function play(stage: Stage, scenario: Scenario): Promise<{ seen: Tr
     () => undefined,
     (error: unknown) => error,
   );
-  return { seen: await watched, error };
+  return { seen: await watched, error, began };
 }
 
 async function watch(stage: Stage, scenario: Scenario, turn: Turn): Promise<Transcript> {
@@ -192,4 +196,43 @@ export const scenarios: Scenario[] = [
     script: [answer, answer],
     before: async ({ other }) => void (await other.post("input", "the one before", "in_queued")),
   },
+  {
+    title: "a crowded conversation, summed up",
+    script: [[...say("the sum of it"), finish()], [...call("act", {}), finish("tool-calls")], answer],
+    agent: () => ({ windowTokens: 4_000 }),
+    before: longTalk,
+  },
+  {
+    title: "a request that is too large, a summary that breaks",
+    script: [
+      { reject: Object.assign(new Error("prompt is too long"), { statusCode: 400 }) },
+      [...say("the s"), broken],
+      answer,
+      answer,
+    ],
+    before: longTalk,
+  },
+  {
+    title: "an input edited and another withdrawn while a tool runs, then a stop that hands back what waits",
+    script: [[...call("acting", {}), finish("tool-calls")], answer],
+    tools: (stage) =>
+      acting(
+        stage,
+        async () => {
+          await stage.other.post("input", "next", "in_next");
+          await stage.other.edit("in_next", "the next", "ed_next");
+          await abortOpenTurn(stage);
+        },
+        "for-abort",
+      ),
+    agent: () => ({ afterAbort: "return" }),
+  },
 ];
+
+/** Two turns of about two thousand tokens each, in another process. */
+async function longTalk({ world, other }: Stage): Promise<void> {
+  for (const words of ["first ", "second "]) {
+    const said: ScriptEntry = [...say(words.repeat(700)), finish()];
+    await world.effects.run(other.run(agentOf([said]), words.repeat(500)).result);
+  }
+}

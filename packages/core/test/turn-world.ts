@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { unpaired } from "../src/context/laws.ts";
 import { contextFold, promptOf } from "../src/context/projection.ts";
+import type { Target } from "../src/context/target.ts";
 import type { Effects } from "../src/effects.ts";
 import type { LogEntry } from "../src/log/envelope.ts";
 import type { EventOf, EventType, ToolOutput } from "../src/log/event.ts";
@@ -82,7 +83,7 @@ export function breakingAt(runtime: Runtime, nth: number): Runtime {
 }
 
 export const testModel = { provider: "test", id: "scripted" };
-export const testTarget = { provider: "test", model: "scripted" };
+export const testTarget: Target = { provider: "test", model: "scripted", tools: new Set() };
 
 export function agentOf(script: readonly ScriptEntry[], rest: Partial<Agent> = {}): Agent & { model: ScriptedModel } {
   return { ...rest, model: scriptedModel(script) };

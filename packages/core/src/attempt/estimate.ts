@@ -24,6 +24,11 @@ export function estimateUsage(prompt: LanguageModelV4Prompt, parts: readonly Mes
   };
 }
 
+/** Tokens of one text. */
+export function estimateText(text: string): number {
+  return tokens([text.length]);
+}
+
 function tokens(chars: readonly number[]): number {
   return Math.ceil(chars.reduce((sum, count) => sum + count, 0) / charsPerToken);
 }

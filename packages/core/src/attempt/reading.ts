@@ -53,6 +53,11 @@ export class Reading {
     return this.#request.signal.aborted;
   }
 
+  /** Whether it was we who ended it: then what was thrown says nothing. */
+  get isCut(): boolean {
+    return this.#controller.signal.aborted;
+  }
+
   get notes(): string[] {
     return this.#wire.notes;
   }
@@ -76,6 +81,7 @@ export class Reading {
       if (done) return this.#throwIfCut();
       const now = clock.monotonic();
       const progress = assembler.push(value);
+      this.#request.tap?.part(value, assembler.errors.length > 0);
       // `stream-start` is the package's own; it says nothing of the other side.
       if (value.type !== "stream-start") {
         this.firstPartAt ??= now;
@@ -113,23 +119,25 @@ export class Reading {
   async #open(): Promise<Reader> {
     this.#request.signal.throwIfAborted();
     const opening = Promise.resolve(this.#request.model.doStream(this.#options()));
-    const { stream } = await Promise.race([opening, this.#cut.promise]).catch((error) => {
+    const opened = await Promise.race([opening, this.#cut.promise]).catch((error) => {
       opening.then((late) => late.stream.cancel()).catch(() => {});
       throw error;
     });
     this.#answered = true;
-    this.#reader = stream.getReader();
+    this.#request.tap?.opened(opened);
+    this.#reader = opened.stream.getReader();
     return this.#reader;
   }
 
   #options(): LanguageModelV4CallOptions {
     const wire = this.#wire;
+    const { options } = this.#request;
     return {
-      ...this.#request.options,
+      ...options,
       abortSignal: this.#controller.signal,
       // Packages look at this with every frame. Raw parts are a second copy of each: wanted only where nobody reads bytes.
       get includeRawChunks() {
-        return !wire.framed;
+        return options.includeRawChunks === true || !wire.framed;
       },
     };
   }

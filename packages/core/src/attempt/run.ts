@@ -7,7 +7,12 @@
  * 2. Our own abort is recognised by its signal, our own deadline by its watchdog, only then the error's own words count.
  * 3. What the stream does after the terminal frame is a note (the attempt stays good).
  */
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+  LanguageModelV4StreamResult,
+} from "@ai-sdk/provider";
 import type { Effects } from "../effects.ts";
 import type { MessagePart } from "../log/event.ts";
 import type { Exposure, Failure, Usage } from "../log/value.ts";
@@ -26,11 +31,21 @@ export interface AttemptRequest {
   signal: AbortSignal;
   watch: WatchPolicy;
   sink: PartSink;
+  tap?: StreamTap;
+}
+
+/** Sees the stream itself, for whoever hands it on. Calls are synchronous and must not throw. */
+export interface StreamTap {
+  opened(result: LanguageModelV4StreamResult): void;
+  /** Each part once the message has it. `voided`: an error part came before it, or is it. */
+  part(part: LanguageModelV4StreamPart, voided: boolean): void;
 }
 
 export interface AttemptResult {
   /** Undefined: the attempt is good. */
   failure?: Failure;
+  /** What the failure was read from, as it was thrown or came; absent where only we noticed. Never for a log. */
+  error?: unknown;
   parts: MessagePart[];
   exposure: Exposure;
   finish?: Finish;
@@ -46,7 +61,7 @@ export async function runAttempt(request: AttemptRequest, effects: Effects): Pro
   const assembler = new Assembler(request.attempt, request.sink);
   const reading = new Reading(request, effects);
   const startedAt = effects.clock.monotonic();
-  const failure = await failureOf(reading, assembler);
+  const { failure, error } = await endOf(reading, assembler);
   reading.stop();
   const { exposure } = assembler;
   exposure.terminal = assembler.finish !== undefined && assembler.errors.length === 0 && isEnd(assembler.finish);
@@ -56,6 +71,7 @@ export async function runAttempt(request: AttemptRequest, effects: Effects): Pro
   const { notes } = reading;
   return {
     ...(failure ? { failure } : {}),
+    ...(error === undefined ? {} : { error }),
     parts: assembler.parts,
     exposure,
     ...(assembler.finish ? { finish: assembler.finish } : {}),
@@ -67,18 +83,22 @@ export async function runAttempt(request: AttemptRequest, effects: Effects): Pro
   };
 }
 
-async function failureOf(reading: Reading, assembler: Assembler): Promise<Failure | undefined> {
+async function endOf(reading: Reading, assembler: Assembler): Promise<Pick<AttemptResult, "failure" | "error">> {
   try {
     await reading.into(assembler);
   } catch (error) {
-    if (reading.aborted || !assembler.terminal) return reading.failureOf(error);
+    // An error part has told why the answer is void, whatever the stream does behind it.
+    if (reading.aborted || (!assembler.terminal && assembler.errors.length === 0)) {
+      return { failure: reading.failureOf(error), ...(reading.isCut ? {} : { error }) };
+    }
   }
   // A package that ends without a finish, or breaks, behind the terminal frame: the frame is the protocol's own word.
   if (assembler.terminal && assembler.errors.length === 0 && !isEnd(assembler.finish)) {
     assembler.finish = undefined;
     assembler.closeBy(assembler.terminal);
   }
-  return verdict(assembler, reading.circumstances);
+  const failure = verdict(assembler, reading.circumstances);
+  return failure ? { failure, error: assembler.errors[0] } : {};
 }
 
 /** Whether a finish came from the other side; packages invent the rest at the end of a stream. */

@@ -13,6 +13,8 @@ export function transportWord(
   noted: unknown,
   wireStatus: number | undefined,
 ): boolean | undefined {
+  // A recovered model has asked as often as it may; what lies beneath its error spoke of a single request.
+  if (chain.some((link) => readString(link, "name") === "ModelCallFailed")) return false;
   if (isError(noted) && !isApiCallError(noted)) {
     const said = read(noted, "isRetryable");
     if (typeof said === "boolean") return said;

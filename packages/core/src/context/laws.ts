@@ -4,31 +4,67 @@
  */
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { LogEntry } from "../log/envelope.ts";
-import type { ModelRef } from "../log/value.ts";
+import type { LogEvent } from "../log/event.ts";
 import type { Law } from "../log/verify.ts";
-import { type ContextState, contextFold, promptOf } from "./projection.ts";
+import { contextFold, promptOf } from "./projection.ts";
+import type { ContextState } from "./state.ts";
+import { type Target, targetKey, targetOf } from "./target.ts";
 
-/** Runs the context fold of the model in force and calls `look` with the prompt of each request. */
+/** A target that the log has named, and what it is told. Kept, so that going to and fro between two costs no refold. */
+interface Told {
+  target: Target;
+  state: ContextState;
+}
+
+/**
+ * Runs the context fold of the target in force and calls `look` with the prompt of each request for a step's message.
+ * `changed`: a recorded change lies between it and the one before.
+ */
 function atRequests(
-  look: (prompt: LanguageModelV4Prompt, model: ModelRef, changed: boolean) => string[],
+  look: (prompt: LanguageModelV4Prompt, changed: boolean) => string[],
 ): (entry: LogEntry) => string[] {
-  const past: LogEntry[] = [];
-  let model: ModelRef | undefined;
-  let state: ContextState | undefined;
+  let past: LogEntry[] = [];
+  const all = new Map<string, Told>();
+  let told: Told | undefined;
+  let changed = false;
   return (entry) => {
     const { event } = entry;
-    let changed = false;
-    if (event.type === "step.started" && event.header) {
-      model = event.header.model;
-      const fold = contextFold({ provider: model.provider, model: model.id });
-      state = past.reduce(fold.step, fold.init());
-      changed = true;
-    }
+    for (const each of all.values()) each.state = contextFold(each.target).step(each.state, entry);
     past.push(entry);
-    if (!model || !state) return [];
-    state = contextFold({ provider: model.provider, model: model.id }).step(state, entry);
-    return event.type === "attempt.started" || changed ? look(promptOf(state, undefined), model, changed) : [];
+    if (event.type === "context.compacted" && event.by !== "prune") past = past.filter(outlives(event.upTo));
+    if (told && changes(event, told.target)) changed = true;
+    if (event.type === "step.started" && event.header) {
+      const target = targetOf(event.header);
+      const key = targetKey(target);
+      const now = all.get(key) ?? { target, state: past.reduce(contextFold(target).step, contextFold(target).init()) };
+      all.set(key, now);
+      changed ||= now !== told;
+      told = now;
+    }
+    if (!told || event.type !== "attempt.started" || event.purpose !== "step") return [];
+    const wrong = look(promptOf(told.state, undefined), changed);
+    changed = false;
+    return wrong;
   };
+}
+
+/** A context that is loaded from a cut on is the same, but for what was refused before. */
+function outlives(upTo: number): (entry: LogEntry) => boolean {
+  return ({ seq, event }) => seq > upTo || event.type === "provider-state.stripped";
+}
+
+/** Whether what is recorded changes what was already sent to this target. */
+function changes(event: LogEvent, { provider, reasoning }: Target): boolean {
+  switch (event.type) {
+    case "context.compacted":
+      return true;
+    case "provider-state.stripped":
+      return event.provider === provider;
+    case "turn.started":
+      return reasoning === "turn";
+    default:
+      return false;
+  }
 }
 
 export const pairing: Law = {
@@ -36,7 +72,7 @@ export const pairing: Law = {
   title: "pairing: every call in a request has exactly one result, directly after it, in call order",
   start() {
     let checked = 0;
-    return atRequests((prompt, _, changed) => {
+    return atRequests((prompt, changed) => {
       if (changed) checked = 0;
       // The last message may still be the open one: it is looked at again.
       const from = Math.max(0, checked - 2);
@@ -45,7 +81,6 @@ export const pairing: Law = {
     });
   },
 };
-
 /** What breaks the pairing of a prompt, from the message `from` on. */
 export function unpaired(prompt: readonly LanguageModelV4Message[], from = 0): string[] {
   const wrong: string[] = [];
@@ -80,7 +115,7 @@ export const stablePrefix: Law = {
   start() {
     let before: readonly LanguageModelV4Message[] = [];
     let texts: string[] = [];
-    return atRequests((prompt, _, changed) => {
+    return atRequests((prompt, changed) => {
       if (changed) texts = [];
       const wrong: string[] = [];
       for (let at = 0; at < texts.length; at++) {

@@ -72,36 +72,45 @@ function payloadOf(event: LogEvent): Uint8Array {
  * event is wrong, and SESSION_READ_ONLY where a newer version is needed.
  */
 export function decode(record: LogRecord): LogEntry | undefined {
-  const where = `session ${record.session}, record ${record.seq} (${record.type})`;
   if (checksum(record, record.payload) !== record.checksum) {
-    throw new PawlError("CORRUPT", `${where}: the checksum does not match; run \`pawl doctor ${record.session}\``);
+    throw corrupt(record, `the checksum does not match; run \`pawl doctor ${record.session}\``);
   }
   if (!isEventType(record.type) || record.version > eventVersion) {
     if (record.ignorable) return undefined;
     throw new PawlError(
       "SESSION_READ_ONLY",
-      `${where}: version ${record.version} needs a newer Pawl; update to drive it`,
+      `${placeOf(record)}: version ${record.version} needs a newer Pawl; update to drive it`,
     );
   }
-  const event = parse(readablePayload(record, where), record.type, where);
+  const event = parse(record, record.type);
   const problem = checkEvent(event);
-  if (problem) throw new PawlError("CORRUPT", `${where}: ${problem}`);
+  if (problem) throw corrupt(record, problem);
   return { session: record.session, seq: record.seq, epoch: record.epoch, time: record.time, event };
 }
 
-/** Of an erased payload, what was left in its place. */
-function readablePayload({ payload, checksum: sum }: LogRecord, where: string): Uint8Array {
-  if (payload instanceof Uint8Array) return payload;
-  if (redactionSeal(sum, payload.left) === payload.seal) return payload.left;
-  throw new PawlError("CORRUPT", `${where}: its payload was erased, and what is left does not match its seal`);
-}
-
-function parse(payload: Uint8Array, type: EventType, where: string): LogEvent {
+function parse(record: LogRecord, type: EventType): LogEvent {
+  const payload = readablePayload(record);
   try {
     return { type, ...JSON.parse(decoder.decode(payload)) } as LogEvent;
   } catch (cause) {
-    throw new PawlError("CORRUPT", `${where}: the payload is not JSON`, { cause });
+    throw corrupt(record, "the payload is not JSON", cause);
   }
+}
+
+/** Of an erased payload, what was left in its place. */
+function readablePayload(record: LogRecord): Uint8Array {
+  const { payload, checksum: sum } = record;
+  if (payload instanceof Uint8Array) return payload;
+  if (redactionSeal(sum, payload.left) === payload.seal) return payload.left;
+  throw corrupt(record, "its payload was erased, and what is left does not match its seal");
+}
+
+function corrupt(record: LogRecord, what: string, cause?: unknown): PawlError {
+  return new PawlError("CORRUPT", `${placeOf(record)}: ${what}`, cause === undefined ? undefined : { cause });
+}
+
+function placeOf({ session, seq, type }: LogRecord): string {
+  return `session ${session}, record ${seq} (${type})`;
 }
 
 /** Decodes records in order and checks that seq has no gap and epoch never falls. */

@@ -228,7 +228,7 @@ const oneDriver: Law = {
 
 const honestBooks: Law = {
   law: "L9",
-  title: "honest books: every request is an attempt with a fate, committed ones with their message",
+  title: "honest books: every request is an attempt with a fate, committed ones with their message or summary",
   start() {
     let committed: EventOf<"attempt.ended"> | undefined;
     let lost = false;
@@ -241,16 +241,22 @@ const honestBooks: Law = {
       const wrong: string[] = [];
       // A fork may be cut between the two: then the message is its parent's alone. A hole may hold either.
       const cut = lost || event.type === "session.created";
-      if (owed && !cut && !(event.type === "message.committed" && event.attempt === owed.attempt))
+      const given = productOf(event);
+      if (owed && !cut && given !== owed.attempt)
         wrong.push(`attempt ${owed.attempt} is committed without its message`);
-      if (!owed && !behind && event.type === "message.committed")
-        wrong.push(`message of ${event.attempt} has no committed attempt before it`);
+      if (!owed && !behind && given !== undefined)
+        wrong.push(`the message of ${given} has no committed attempt before it`);
       if (event.type === "attempt.ended" && event.end === "committed" && event.failure)
         wrong.push(`attempt ${event.attempt} is committed with a failure`);
       return wrong;
     };
   },
 };
+
+/** The attempt whose answer an event holds. */
+function productOf(event: LogEvent): string | undefined {
+  return event.type === "message.committed" || event.type === "context.compacted" ? event.attempt : undefined;
+}
 
 export const logLaws: readonly Law[] = [
   noSplice,

@@ -1,11 +1,29 @@
 /**
  * Small validators over plain JSON, tied to the types they check: a shape that forgets a field of its type does not
- * compile. A shape returns undefined, or what is wrong and where.
+ * compile.
+ *
+ * `problem` is what is wrong, beginning with where inside the value: paths are put together on the way out, since nearly
+ * every value of nearly every log has nothing wrong with it.
  */
-export type Shape<T> = { readonly check: (value: unknown, path: string) => string | undefined; readonly of?: T };
+export type Shape<T> = {
+  readonly problem: (value: unknown) => string | undefined;
+  /** Undefined, or what is wrong and where. `path` is what the value is called. */
+  readonly check: (value: unknown, path: string) => string | undefined;
+  readonly of?: T;
+};
 
 type Fields<T> = { [K in keyof T]-?: undefined extends T[K] ? Optional<Exclude<T[K], undefined>> : Shape<T[K]> };
 type Optional<T> = Shape<T> & { readonly optional: true };
+
+function shapeOf<T>(problem: Shape<T>["problem"]): Shape<T> {
+  return {
+    problem,
+    check(value, path) {
+      const found = problem(value);
+      return found === undefined ? undefined : path + found;
+    },
+  };
+}
 
 /** Shows a value in a message without pouring it out. */
 export function seen(value: unknown): string {
@@ -14,7 +32,7 @@ export function seen(value: unknown): string {
 }
 
 function shape<T>(what: string, test: (value: unknown) => boolean): Shape<T> {
-  return { check: (value, path) => (test(value) ? undefined : `${path} must be ${what}, is ${seen(value)}`) };
+  return shapeOf((value) => (test(value) ? undefined : ` must be ${what}, is ${seen(value)}`));
 }
 
 export const string = shape<string>("a string", (value) => typeof value === "string");
@@ -65,18 +83,18 @@ function isPlain(value: object): boolean {
 
 /** An object whose values are all of one shape. */
 export function record<T>(inner: Shape<T>): Shape<{ [key: string]: T }> {
-  return {
-    check(value, path) {
-      if (typeof value !== "object" || value === null || Array.isArray(value)) {
-        return `${path} must be an object, is ${seen(value)}`;
-      }
-      for (const [key, item] of Object.entries(value)) {
-        const problem = inner.check(item, `${path}.${key}`);
-        if (problem) return problem;
-      }
-      return undefined;
-    },
-  };
+  return shapeOf((value) => {
+    if (!isObject(value)) return ` must be an object, is ${seen(value)}`;
+    for (const key of Object.keys(value)) {
+      const problem = inner.problem(value[key]);
+      if (problem !== undefined) return `.${key}${problem}`;
+    }
+    return undefined;
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function oneOf<const T extends string>(...allowed: T[]): Shape<T> {
@@ -84,37 +102,34 @@ export function oneOf<const T extends string>(...allowed: T[]): Shape<T> {
 }
 
 export function optional<T>(inner: Shape<T>): Optional<T> {
-  return { optional: true, check: (value, path) => (value === undefined ? undefined : inner.check(value, path)) };
+  const { problem } = inner;
+  return { ...shapeOf<T>((value) => (value === undefined ? undefined : problem(value))), optional: true };
 }
 
 export function list<T>(inner: Shape<T>): Shape<T[]> {
-  return {
-    check(value, path) {
-      if (!Array.isArray(value)) return `${path} must be a list, is ${seen(value)}`;
-      for (const [index, item] of value.entries()) {
-        const problem = inner.check(item, `${path}[${index}]`);
-        if (problem) return problem;
-      }
-      return undefined;
-    },
-  };
+  const { problem } = inner;
+  return shapeOf((value) => {
+    if (!Array.isArray(value)) return ` must be a list, is ${seen(value)}`;
+    for (let index = 0; index < value.length; index += 1) {
+      const found = problem(value[index]);
+      if (found !== undefined) return `[${index}]${found}`;
+    }
+    return undefined;
+  });
 }
 
 /** Extra fields pass: a later version of the same type may add what older readers need not know. */
 export function object<T>(fields: Fields<T>): Shape<T> {
   const names = Object.keys(fields) as (keyof T & string)[];
-  return {
-    check(value, path) {
-      if (typeof value !== "object" || value === null || Array.isArray(value)) {
-        return `${path} must be an object, is ${seen(value)}`;
-      }
-      for (const name of names) {
-        const problem = fields[name].check((value as Record<string, unknown>)[name], `${path}.${name}`);
-        if (problem) return problem;
-      }
-      return undefined;
-    },
-  };
+  const inner = names.map((name) => ({ name, problem: fields[name].problem }));
+  return shapeOf((value) => {
+    if (!isObject(value)) return ` must be an object, is ${seen(value)}`;
+    for (const { name, problem } of inner) {
+      const found = problem(value[name]);
+      if (found !== undefined) return `.${name}${found}`;
+    }
+    return undefined;
+  });
 }
 
 /** A union told apart by one field. */
@@ -122,13 +137,11 @@ export function tagged<T extends { [K in Tag]: string }, Tag extends string>(
   tag: Tag,
   variants: { [V in T[Tag]]: Shape<Omit<Extract<T, { [K in Tag]: V }>, Tag>> },
 ): Shape<T> {
-  return {
-    check(value, path) {
-      const key = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[tag] : undefined;
-      if (typeof key !== "string" || !Object.hasOwn(variants, key)) {
-        return `${path}.${tag} must be one of ${Object.keys(variants).join(", ")}, is ${seen(key)}`;
-      }
-      return variants[key as T[Tag]].check(value, path);
-    },
-  };
+  return shapeOf((value) => {
+    const key = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[tag] : undefined;
+    if (typeof key !== "string" || !Object.hasOwn(variants, key)) {
+      return `.${tag} must be one of ${Object.keys(variants).join(", ")}, is ${seen(key)}`;
+    }
+    return variants[key as T[Tag]].problem(value);
+  });
 }

@@ -1,5 +1,6 @@
 /** What a session is driven with: model, tools and rules. Not recorded as such; what it sends is (request header). */
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { estimateText } from "../attempt/estimate.ts";
 import { defaultPolicy, policyOf, type RecoveryPolicy } from "../attempt/policy.ts";
 import { defaultWatch, type WatchPolicy } from "../attempt/watchdog.ts";
 import { PawlError } from "../error.ts";
@@ -10,6 +11,7 @@ import type { ModelRef, ReasoningReplay, RequestHeader, Settings, Usage } from "
 import type { Approver, Permission, Unanswered } from "../tool/approval.ts";
 import { type PreparedTools, prepareTools } from "../tool/prepare.ts";
 import type { ToolSet } from "../tool/tool.ts";
+import { type CompactionPolicy, compactionOf } from "./compaction.ts";
 
 export interface Agent {
   /** Any AI SDK `LanguageModelV4`. */
@@ -35,12 +37,21 @@ export interface Agent {
   approvalMs?: number;
   /** Whether `read` tools may begin as soon as their call is whole, while the answer is still streamed; default false. */
   eagerReads?: boolean;
+  /**
+   * What becomes of inputs and steers that wait when a turn is stopped: they wait for the next turn (`keep`, default), or
+   * leave the mailbox and come back with the turn's result (`return`).
+   */
+  afterAbort?: "keep" | "return";
+  /** How long a drive waits for space on a full disk, all pauses together, ms; default an hour. Then it gives up. */
+  pauseMs?: number;
   stepsPerTurn?: number;
   concurrentTools?: number;
   /** What the results of one message may bring into context together, characters. */
   batchOutputChars?: number;
-  /** The model's context window, tokens: then results also keep to what the last request left of it. */
+  /** The model's context window, tokens: then results keep to what is left of it, and a conversation is compacted in time. */
   windowTokens?: number;
+  /** Changes to {@link defaultCompaction}; `{ mode: "off" }` switches it off, on every path. */
+  compaction?: Partial<CompactionPolicy>;
   /** How long a body may take to listen to its signal, ms. */
   toolGraceMs?: number;
   /** The price of one request, in units of your price list. */
@@ -59,11 +70,16 @@ export interface PreparedAgent {
   unanswered: Unanswered;
   approvalMs: number;
   eagerReads: boolean;
+  afterAbort: "keep" | "return";
+  pauseMs: number;
   stepsPerTurn: number;
   concurrentTools: number;
   toolGraceMs: number;
   batchOutputChars: number;
   windowTokens: number | undefined;
+  compaction: CompactionPolicy;
+  /** What instructions and tools take of every request, estimated. */
+  overheadTokens: number;
   price: NonNullable<Agent["price"]>;
 }
 
@@ -75,6 +91,7 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     concurrentTools: 1,
     toolGraceMs: 0,
     approvalMs: 0,
+    pauseMs: 0,
     batchOutputChars: 0,
     windowTokens: 0,
   };
@@ -86,17 +103,25 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
   }
   const tools = await prepareTools(agent.tools ?? {});
   const header = plainHeader(headerOf(agent, tools));
+  const compaction = compactionOf(agent.compaction);
+  const recovery = agent.recovery ? policyOf(agent.recovery) : defaultPolicy;
   return {
     model: agent.model,
     tools,
     header,
-    recovery: agent.recovery ? policyOf(agent.recovery) : defaultPolicy,
+    // Off is off: no detour over a request that did not fit.
+    recovery:
+      compaction.mode === "off" ? { ...recovery, retry: { ...recovery.retry, overflow: "stop" as const } } : recovery,
+    compaction,
+    overheadTokens: estimateText((header.instructions ?? "") + JSON.stringify(header.tools)),
     watch: { ...defaultWatch, ...agent.watch },
     permission: agent.permission ?? (() => "allow"),
     approver: agent.approver,
     unanswered: agent.unanswered ?? "deny",
     approvalMs: agent.approvalMs ?? 0,
     eagerReads: agent.eagerReads ?? false,
+    afterAbort: agent.afterAbort ?? "keep",
+    pauseMs: agent.pauseMs ?? limit.pauseMs,
     stepsPerTurn: agent.stepsPerTurn ?? limit.stepsPerTurn,
     concurrentTools: agent.concurrentTools ?? limit.concurrentTools,
     toolGraceMs: Math.min(agent.toolGraceMs ?? limit.toolGraceMs, limit.timerMs),

@@ -7,51 +7,35 @@
  * 2. The end of an attempt carries what recovery does about it, before any wait.
  * 3. A message is committed in the batch that ends its attempt.
  */
-import { decide } from "../attempt/decide.ts";
 import { estimateUsage } from "../attempt/estimate.ts";
 import { advancesServer } from "../attempt/exposure.ts";
 import { failureOf } from "../attempt/failure.ts";
 import { type AttemptResult, runAttempt } from "../attempt/run.ts";
-import type { AttemptEnd, AttemptEnded } from "../log/event.ts";
-import type { Decision, Failure } from "../log/value.ts";
+import type { AttemptStarted } from "../log/event.ts";
 import type { EagerReads } from "../tool/eager.ts";
-import type { PreparedAgent } from "./agent.ts";
+import { acceptInput, recordWithdrawals } from "./accept.ts";
 import { recordAnswers } from "./answer.ts";
 import type { Driver } from "./driver.ts";
+import { attemptEnded, decideAfter, endFailed } from "./ending.ts";
 import { Journal, readJournal } from "./journal.ts";
 import { callOptions } from "./request.ts";
-import { openStep, remainingWait } from "./state.ts";
+import { openStep } from "./state.ts";
 import { headerChanged, restartStep } from "./step.ts";
 import { eagerReads, noCalls } from "./tools.ts";
+import { waitAfter } from "./wait.ts";
 
 /** Makes the next attempt, after what is left of a wait that the last one's decision asked for. */
 export async function makeAttempt(driver: Driver): Promise<void> {
-  const { ledger, agent, effects, inbox } = driver;
+  const { ledger, agent, inbox } = driver;
   if (headerChanged(driver)) return restartStep(driver);
-  const decision = openStep(ledger.state).ended?.decision;
-  if (decision) {
-    await ledger.commit();
-    await pause(driver, remainingWait(decision, effects.clock.now()));
-  }
+  await waitAfter(driver, openStep(ledger.state).ended?.decision);
   // A steer that goes a step late is a smaller loss than a turn that ends because the mailbox could not be read.
   await inbox.refresh().catch(() => {});
   if (driver.abort.aborted) return;
-  for (const { id, kind, content } of inbox.takeSteers())
-    ledger.stage({ type: "input.accepted", input: id, kind, content });
+  recordWithdrawals(driver);
+  for (const steer of inbox.takeSteers()) acceptInput(driver, steer);
   recordAnswers(driver);
-  const step = openStep(ledger.state);
-  const id = effects.id("a");
-  const { model } = agent.header;
-  ledger.stage({
-    type: "attempt.started",
-    attempt: id,
-    step: step.id,
-    number: step.attempts + 1,
-    purpose: "step",
-    model,
-  });
-  await ledger.commit();
-  driver.lease.assertValid();
+  const id = await announce(driver, "step");
   const eager = agent.eagerReads ? eagerReads(driver, id) : undefined;
   const result = await request(driver, id, eager);
   result.exposure.readsEntered = eager?.entered ?? 0;
@@ -61,6 +45,18 @@ export async function makeAttempt(driver: Driver): Promise<void> {
   }
   endCommitted(driver, id, result);
   driver.running = eager?.adopt() ?? noCalls;
+}
+
+/** Durable before the request leaves, and while we may drive. Resolves with the attempt's id. */
+export async function announce(driver: Driver, purpose: AttemptStarted["purpose"]): Promise<string> {
+  const { ledger, agent, effects } = driver;
+  const { id: step, attempts } = openStep(ledger.state);
+  const attempt = effects.id("a");
+  const { model } = agent.header;
+  ledger.stage({ type: "attempt.started", attempt, step, number: attempts + 1, purpose, model });
+  await ledger.commit();
+  driver.lease.assertValid();
+  return attempt;
 }
 
 /** After a take-over: the crashed attempt ends with what its journal proves, and goes to the same table. */
@@ -80,7 +76,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
     exposure,
     failure,
     decision: decideAfter(driver, failure, { exposure, durationMs: 0 }),
-    usage: estimateUsage(driver.context.prompt(agent.header.instructions), parts),
+    usage: estimateUsage(await driver.context.prompt(agent.header.instructions), parts),
     durationMs: 0,
     ...(parts.length > 0 ? { fragment: parts } : {}),
   });
@@ -89,7 +85,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
 async function request(driver: Driver, attempt: string, eager: EagerReads | undefined): Promise<AttemptResult> {
   const { feed, store, session, lease, effects, agent, context } = driver;
   const journal = new Journal(store, session, lease.epoch, attempt, effects);
-  const options = callOptions(agent.header, context.prompt(agent.header.instructions));
+  const options = callOptions(agent.header, await context.prompt(agent.header.instructions));
   try {
     const result = await runAttempt(
       {
@@ -127,7 +123,7 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
 
 function endCommitted(driver: Driver, id: string, result: AttemptResult): void {
   const { ledger, agent } = driver;
-  ledger.stage(ended(driver, id, "committed", result));
+  ledger.stage(attemptEnded(driver, id, "committed", result));
   ledger.stage({
     type: "message.committed",
     attempt: id,
@@ -135,84 +131,5 @@ function endCommitted(driver: Driver, id: string, result: AttemptResult): void {
     finish: result.finish ?? { reason: "stop" },
     model: agent.header.model,
     ...(result.responseId === undefined ? {} : { responseId: result.responseId }),
-  });
-}
-
-function endFailed(driver: Driver, id: string, result: AttemptResult, failure: Failure): void {
-  const facts = ended(driver, id, "failed", result);
-  const decision = decideAfter(driver, failure, facts);
-  driver.ledger.stage({
-    ...facts,
-    end: endOf(decision),
-    failure,
-    decision,
-    ...(result.parts.length > 0 ? { fragment: result.parts } : {}),
-  });
-}
-
-function endOf({ action }: Decision): AttemptEnd {
-  if (action === "seal") return "sealed";
-  return action === "stop" ? "failed" : "discarded";
-}
-
-function ended({ agent }: Driver, attempt: string, end: AttemptEnd, result: AttemptResult): AttemptEnded {
-  const cost = costOf(agent, result);
-  return {
-    type: "attempt.ended",
-    attempt,
-    end,
-    exposure: result.exposure,
-    usage: result.usage,
-    ...(cost === undefined ? {} : { cost }),
-    ...(result.firstPartMs === undefined ? {} : { firstPartMs: result.firstPartMs }),
-    durationMs: result.durationMs,
-    ...(result.notes ? { notes: result.notes } : {}),
-  };
-}
-
-/** A price list that fails, or names no figure, must not cost the answer it was asked about. */
-function costOf(agent: PreparedAgent, { usage }: AttemptResult): number | undefined {
-  try {
-    const cost = agent.price(usage, agent.header.model);
-    return Number.isFinite(cost) ? cost : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function decideAfter(
-  { ledger, agent, effects }: Driver,
-  failure: Failure,
-  { exposure, durationMs, cost = 0 }: Pick<AttemptEnded, "exposure" | "durationMs" | "cost">,
-): Decision {
-  const { turn } = ledger.state;
-  const step = openStep(ledger.state);
-  const spent = {
-    attemptsOfStep: step.attempts,
-    attemptsOfTurn: turn?.attempts ?? 0,
-    sealsOfStep: step.seals,
-    compactionsOfStep: step.compactions,
-    stripped: step.stripped,
-    elapsedMsOfTurn: (turn?.elapsedMs ?? 0) + durationMs,
-    costOfTurn: (turn?.cost ?? 0) + cost,
-  };
-  return decide(exposure, failure, agent.recovery, spent, { now: effects.clock.now(), jitter: effects.random() });
-}
-
-/** Waits, unless the turn is aborted or somebody says that it was long enough. */
-function pause({ effects, abort, nudge }: Driver, ms: number): Promise<void> {
-  if (ms <= 0 || abort.aborted) return Promise.resolve();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const cancel = effects.timers.after(ms, resolve);
-  const end = () => {
-    cancel();
-    resolve();
-  };
-  const { signal } = abort;
-  signal.addEventListener("abort", end, { once: true });
-  const forget = nudge.during(end);
-  return promise.finally(() => {
-    signal.removeEventListener("abort", end);
-    forget();
   });
 }

@@ -44,8 +44,8 @@ export function closeTurn({ turn }: TurnState, { outcome, failure, fragment }: C
 }
 
 /**
- * Of what the log refused, that which has happened and is not there: how the open attempt ended, its message, results of
- * its calls. They are recorded before the turn is closed. What was only announced (an entry, a step) did not happen.
+ * Of what the log refused, that which has happened and is not there: how the open attempt ended, its message or summary,
+ * results of its calls. They are recorded before the turn is closed. What was only announced (an entry, a step) did not happen.
  */
 export function unrecordedFacts({ turn }: TurnState, refused: readonly LogEvent[]): LogEvent[] {
   const step = turn?.step;
@@ -63,6 +63,8 @@ export function unrecordedFacts({ turn }: TurnState, refused: readonly LogEvent[
         if (event.attempt !== committed) return false;
         for (const call of pendingOf(event.parts).keys()) waiting.add(call);
         return true;
+      case "context.compacted":
+        return event.attempt !== undefined && event.attempt === committed;
       case "tool.settled":
         return waiting.delete(event.call);
       default:

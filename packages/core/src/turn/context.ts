@@ -1,31 +1,114 @@
-/** The context fold as a driver keeps it: stepped with each staged fact, asked before each request. */
+/**
+ * The context fold as a driver keeps it: stepped with each staged fact, asked before each request. What a snapshot has
+ * spared the driver from reading is read at the first request, from where the conversation begins.
+ */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { Target } from "../context/message.ts";
+import { boundaries, promptUpTo, prunable, sizeOf } from "../context/compaction.ts";
 import { type ContextState, contextFold, promptOf } from "../context/projection.ts";
+import type { Target } from "../context/target.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { Fold } from "../log/fold.ts";
+import { pages } from "../store/pages.ts";
+import type { Store } from "../store/store.ts";
+import type { PreparedAgent } from "./agent.ts";
+import type { Measured } from "./compaction.ts";
 import { Handover } from "./handover.ts";
 import type { Follower } from "./ledger.ts";
+import type { TurnState } from "./state.ts";
+
+/** What is in the log and not read yet: everything behind `from`, up to `to`. */
+interface Unread {
+  from: number;
+  to: number;
+  stripped: readonly string[];
+  /** What has been stepped since. */
+  since: LogEntry[];
+}
 
 export class LiveContext implements Follower {
   readonly #fold: Fold<ContextState>;
-  #state: ContextState;
+  readonly #store: Store;
+  readonly #session: string;
   readonly #handover = new Handover();
+  #state: ContextState;
+  #unread: Unread | undefined;
+  /** What the last reported request measured, and what our own estimate said then. */
+  #reported: { tokens: number; size: number } | undefined;
+  /** Whether the open attempt is for something else than the step's message. */
+  #aside = false;
 
-  constructor(target: Target) {
+  constructor(store: Store, session: string, target: Target) {
     this.#fold = contextFold(target);
+    this.#store = store;
+    this.#session = session;
     this.#state = this.#fold.init();
   }
 
   step(entry: LogEntry): void {
-    this.#state = this.#fold.step(this.#state, entry);
+    if (this.#unread) this.#unread.since.push(entry);
+    else this.#take(entry);
   }
 
-  reset(): void {
+  reset({ contextFrom, stripped }: TurnState, seq: number): void {
     this.#state = this.#fold.init();
+    this.#reported = undefined;
+    this.#unread = seq === 0 ? undefined : { from: contextFrom, to: seq, stripped: [...stripped], since: [] };
   }
 
-  prompt(instructions: string | undefined): LanguageModelV4Prompt {
+  /** Reads what is unread. */
+  async load(): Promise<void> {
+    const unread = this.#unread;
+    if (!unread) return;
+    for (const provider of unread.stripped) this.#take(strippedBefore(unread.from, provider, this.#session));
+    for await (const { entries } of pages(this.#store, this.#session, unread.from)) {
+      for (const entry of entries) if (entry.seq <= unread.to) this.#take(entry);
+      if ((entries.at(-1)?.seq ?? 0) >= unread.to) break;
+    }
+    this.#unread = undefined;
+    for (const entry of unread.since) this.#take(entry);
+  }
+
+  async prompt(instructions: string | undefined): Promise<LanguageModelV4Prompt> {
+    await this.load();
     return this.#handover.of(promptOf(this.#state, instructions));
   }
+
+  /** The messages up to a boundary. */
+  async promptUpTo(instructions: string | undefined, seq: number): Promise<LanguageModelV4Prompt> {
+    await this.load();
+    return this.#handover.of(promptUpTo(this.#state, instructions, seq));
+  }
+
+  /** Tokens of the next request: the larger of what was reported and our own estimate, each with what came since. */
+  tokens({ overheadTokens }: Pick<PreparedAgent, "overheadTokens">): number {
+    const size = sizeOf(this.#state);
+    const reported = this.#reported ? this.#reported.tokens + size - this.#reported.size : 0;
+    return Math.max(overheadTokens + size, reported);
+  }
+
+  measured(agent: Pick<PreparedAgent, "overheadTokens" | "compaction">): Measured {
+    const state = this.#state;
+    return {
+      tokens: this.tokens(agent),
+      size: agent.overheadTokens + sizeOf(state),
+      boundaries: boundaries(state),
+      prunable: (upTo) => prunable(state, upTo, agent.compaction.resultChars),
+    };
+  }
+
+  #take(entry: LogEntry): void {
+    const { event } = entry;
+    this.#state = this.#fold.step(this.#state, entry);
+    if (event.type === "context.compacted") this.#reported = undefined;
+    if (event.type === "attempt.started") this.#aside = event.purpose !== "step";
+    if (event.type !== "attempt.ended" || event.end !== "committed" || this.#aside) return;
+    // The message is not there yet: what was measured is what it answers. Zero for a prompt is no figure.
+    const { input } = event.usage;
+    if (input) this.#reported = { tokens: input, size: sizeOf(this.#state) };
+  }
+}
+
+/** Stands for a record that is not read any more. */
+function strippedBefore(seq: number, provider: string, session: string): LogEntry {
+  return { session, seq, epoch: 0, time: 0, event: { type: "provider-state.stripped", provider, reason: "before" } };
 }

@@ -12,10 +12,13 @@ import { failureOf } from "../attempt/failure.ts";
 import { type ErrorCode, isPawlError, unreachable } from "../error.ts";
 import type { Failure } from "../log/value.ts";
 import { thrownText } from "../tool/output.ts";
+import { acceptInput, recordWithdrawals, returnInputs } from "./accept.ts";
 import { recordAnswers } from "./answer.ts";
 import { closeAttempt, makeAttempt } from "./attempt.ts";
 import { closeTurn, unrecordedFacts } from "./close.ts";
-import { decideNext, type Next } from "./decide.ts";
+import { compact } from "./compact.ts";
+import { hopelessness, planCompaction, roomFor } from "./compaction.ts";
+import { type Circumstances, decideNext, type Next } from "./decide.ts";
 import type { Driver } from "./driver.ts";
 import { openStep } from "./state.ts";
 import { startStep } from "./step.ts";
@@ -23,21 +26,34 @@ import { runTools } from "./tools.ts";
 
 /** Drives until no turn is open and no input waits. Rejects with what made driving impossible. */
 export async function drive(driver: Driver): Promise<void> {
-  const { ledger, agent, abort, inbox } = driver;
+  const { ledger, agent } = driver;
   for (;;) {
     try {
-      const { aborted, failure } = abort;
-      const next = decideNext(ledger.state, agent, {
-        aborted,
-        steered: inbox.steered,
-        ...(failure ? { failure } : {}),
-      });
+      const next = decideNext(ledger.state, agent, await circumstances(driver));
       if (next.do !== "idle") await perform(driver, next);
       else if (!(await openTurn(driver))) return;
     } catch (error) {
       await failStep(driver, error);
     }
   }
+}
+
+async function circumstances({ ledger, agent, abort, inbox, context }: Driver): Promise<Circumstances> {
+  const { turn, compactionFailures } = ledger.state;
+  const { aborted, failure } = abort;
+  const hopeless = hopelessness(agent);
+  const now: Circumstances = {
+    aborted,
+    steered: inbox.steered,
+    room: "enough",
+    compactable: () => planCompaction(context.measured(agent), agent.compaction, compactionFailures) !== undefined,
+    ...(failure ? { failure } : {}),
+    ...(hopeless ? { hopeless } : {}),
+  };
+  // Measured where a request is next, and only there.
+  if (!turn?.step || turn.step.attempt || turn.step.message) return now;
+  await context.load();
+  return { ...now, room: roomFor(context.tokens(agent), agent) };
 }
 
 async function perform(driver: Driver, next: Exclude<Next, { do: "idle" }>): Promise<void> {
@@ -47,6 +63,10 @@ async function perform(driver: Driver, next: Exclude<Next, { do: "idle" }>): Pro
       return startStep(driver);
     case "attempt":
       return makeAttempt(driver);
+    case "compact":
+      return compact(driver);
+    case "strip":
+      return strip(driver);
     case "close-attempt":
       return closeAttempt(driver);
     case "run-tools":
@@ -57,11 +77,24 @@ async function perform(driver: Driver, next: Exclude<Next, { do: "idle" }>): Pro
       for (const post of driver.inbox.takeAborts()) ledger.consume(post);
       recordAnswers(driver);
       for (const event of closeTurn(ledger.state, next)) ledger.stage(event);
-      return ledger.commit();
+      const returned =
+        next.outcome.type === "aborted" && driver.agent.afterAbort === "return" ? returnInputs(driver) : [];
+      await ledger.commit();
+      driver.returned.push(...returned);
+      for (const { id } of returned) driver.withdrawn.add(id);
+      return;
     }
     default:
       return unreachable(next);
   }
+}
+
+/** The provider has refused what it gave us itself: it is sent no more, in the whole session. */
+function strip({ ledger, agent }: Driver): void {
+  const { ended, summary } = openStep(ledger.state);
+  const { provider } = agent.header.model;
+  const reason = (summary ?? ended)?.failure?.message ?? "the provider refuses replayed state";
+  ledger.stage({ type: "provider-state.stripped", provider, reason });
 }
 
 /** Claims the next input: input and turn are one batch with the first step and attempt. False: nothing is left to do. */
@@ -75,6 +108,7 @@ async function openTurn(driver: Driver): Promise<boolean> {
     ledger.stage({ type: "note.recorded", about: last?.turn ?? post, text: "an abort came when its turn had ended" });
   }
   recordAnswers(driver);
+  recordWithdrawals(driver);
   // What a person typed into a turn that then was stopped waits for their next word; any other steer is one.
   const input = inbox.takeInput(last?.outcome.type !== "aborted");
   if (!input) {
@@ -82,7 +116,7 @@ async function openTurn(driver: Driver): Promise<boolean> {
     return false;
   }
   abort.renew();
-  ledger.stage({ type: "input.accepted", input: input.id, kind: input.kind, content: input.content });
+  acceptInput(driver, input);
   ledger.stage({ type: "turn.started", turn: effects.id("t"), inputs: [input.id] });
   return true;
 }

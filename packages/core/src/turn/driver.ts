@@ -10,6 +10,7 @@ import type { Inbox } from "./inbox.ts";
 import type { DriverLease } from "./lease.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Nudge } from "./nudge.ts";
+import type { QueuedInput } from "./queue.ts";
 
 export interface Driver {
   session: string;
@@ -22,6 +23,10 @@ export interface Driver {
   inbox: Inbox;
   feed: Feed;
   abort: TurnAbort;
+  /** Posts that a stop has handed back, by policy. */
+  returned: QueuedInput[];
+  /** Inputs that people have taken back, or got back. */
+  withdrawn: Set<string>;
   /** Ends a wait between attempts early. */
   nudge: Nudge;
   /** Calls of the committed message that began before it and have not ended. */

@@ -2,30 +2,9 @@
  * The mailbox as a driver reads it: inputs open turns, steers join the next attempt, aborts end the open turn, answers
  * go to who asked. Posts stay in the store until the batch that uses them.
  */
-import { PawlError } from "../error.ts";
-import { partShape } from "../log/check.ts";
-import type { Part } from "../log/event.ts";
-import { list, seen } from "../log/shape.ts";
 import type { MailboxEntry, Store } from "../store/store.ts";
 import { type AnswerPost, answerPostOf } from "./answer.ts";
-
-export interface InputPost {
-  id: string;
-  kind: "prompt" | "steer";
-  content: Part[];
-}
-
-const content = list(partShape);
-
-/** What an input or a steer holds. Throws INVALID_INPUT. */
-export function contentOf(input: string | readonly Part[]): Part[] {
-  const parts: readonly Part[] = typeof input === "string" ? [{ type: "text", text: input }] : input;
-  const problem = content.check(parts, "input");
-  if (problem) throw new PawlError("INVALID_INPUT", problem);
-  const blank = parts.every((part) => part.type === "text" && part.text.trim() === "");
-  if (blank) throw new PawlError("INVALID_INPUT", `the input is empty: ${seen(input)}; say what is to be done`);
-  return [...parts];
-}
+import { type InputPost, type Queue, queueOf } from "./queue.ts";
 
 export class Inbox {
   readonly #store: Store;
@@ -75,21 +54,30 @@ export class Inbox {
 
   /** The oldest input that no turn has claimed; with `steers`, where there is none, the oldest steer without a turn. */
   takeInput(steers: boolean): InputPost | undefined {
-    const posts = this.#waiting().flatMap((entry) => inputOf(entry) ?? []);
-    const post = posts.find(({ kind }) => kind === "prompt") ?? (steers ? posts[0] : undefined);
-    if (post) this.#taken.add(post.id);
-    return post;
+    const { waiting } = this.#queue();
+    const post = waiting.find(({ kind }) => kind === "prompt") ?? (steers ? waiting[0] : undefined);
+    return post && this.#take([post])[0];
   }
 
   /** Every steer that waits for the next attempt. */
   takeSteers(): InputPost[] {
-    const steers = this.#waiting().flatMap((entry) => (entry.kind === "steer" ? (inputOf(entry) ?? []) : []));
-    for (const { id } of steers) this.#taken.add(id);
-    return steers;
+    return this.#take(this.#queue().waiting.filter(({ kind }) => kind === "steer"));
+  }
+
+  takeAll(): InputPost[] {
+    return this.#take(this.#queue().waiting);
+  }
+
+  /** What people have taken back, in time and too late. */
+  takeChanges(): Pick<Queue, "withdrawn" | "late"> {
+    const { withdrawn, late } = this.#queue();
+    for (const { posts } of withdrawn) for (const post of posts) this.#taken.add(post);
+    for (const { id } of late) this.#taken.add(id);
+    return { withdrawn, late };
   }
 
   get steered(): boolean {
-    return this.#waiting().some((entry) => entry.kind === "steer" && inputOf(entry) !== undefined);
+    return this.#queue().waiting.some(({ kind }) => kind === "steer");
   }
 
   /** Every abort that waits: the batch that ends its turn, or finds it ended, takes them along. */
@@ -119,6 +107,15 @@ export class Inbox {
     this.#taken.clear();
   }
 
+  #queue(): Queue {
+    return queueOf(this.#entries, this.#taken);
+  }
+
+  #take(posts: InputPost[]): InputPost[] {
+    for (const { id, edits } of posts) for (const post of [id, ...edits]) this.#taken.add(post);
+    return posts;
+  }
+
   #waiting(): MailboxEntry[] {
     return this.#entries.filter((entry) => !this.#taken.has(entry.id));
   }
@@ -134,12 +131,4 @@ export class Inbox {
     }
     for (const notify of this.#readers) notify();
   }
-}
-
-/** Undefined for other kinds, and for one of a version that knows more than we do: it stays for who understands it. */
-function inputOf({ id, kind, body }: MailboxEntry): InputPost | undefined {
-  if (kind !== "input" && kind !== "steer") return undefined;
-  const parts = (body as { content?: unknown } | null)?.content;
-  if (content.check(parts, "content") !== undefined) return undefined;
-  return { id, kind: kind === "input" ? "prompt" : "steer", content: parts as Part[] };
 }

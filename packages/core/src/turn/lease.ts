@@ -5,7 +5,7 @@
  * slept finds its lease expired before it asks anyone. The store fences whatever comes too late all the same (L8).
  */
 import type { Effects } from "../effects.ts";
-import { PawlError } from "../error.ts";
+import { isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { Holder, LeaseInfo, Store } from "../store/store.ts";
 
@@ -52,12 +52,16 @@ export class DriverLease {
 
   /**
    * As `assertValid`, but a lease that has only run out by our clock, in a process that slept or was held up, is asked for
-   * again: where nobody took over, the store says so in one step, and what was done meanwhile can be recorded.
+   * again: where nobody took over, the store says so in one step, and what was done meanwhile can be recorded. Fails with
+   * STORE_FULL where the disk has no room for the answer.
    */
   async hold(): Promise<void> {
     if (!this.#lost.signal.aborted && this.#effects.clock.monotonic() >= this.#validUntil) {
       const askedAt = this.#effects.clock.monotonic();
-      const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch(() => false);
+      const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch((error: unknown) => {
+        if (isPawlError(error, "STORE_FULL")) throw error;
+        return false;
+      });
       if (renewed) this.#validUntil = askedAt + limit.leaseMs;
     }
     this.assertValid();
@@ -80,11 +84,16 @@ export class DriverLease {
 
   async #renew(): Promise<void> {
     const askedAt = this.#effects.clock.monotonic();
+    let full = false;
     // A store that does not answer is no proof of a loss: the clock decides when the lease has run out.
-    const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch(() => undefined);
+    const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch((error: unknown) => {
+      full = isPawlError(error, "STORE_FULL");
+      return undefined;
+    });
     if (this.#released) return;
     if (renewed === true) this.#validUntil = askedAt + limit.leaseMs;
-    const expired = this.#effects.clock.monotonic() >= this.#validUntil;
+    // On a full disk nobody can take over either: nothing new is entered, and what runs may end.
+    const expired = !full && this.#effects.clock.monotonic() >= this.#validUntil;
     if (renewed === false || expired)
       this.lose(new PawlError("FENCED", `session ${this.#session}: the lease was lost`));
     else this.#schedule();

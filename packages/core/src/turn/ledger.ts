@@ -19,13 +19,25 @@ import { pages } from "../store/pages.ts";
 import type { AppendBatch, Head, Store } from "../store/store.ts";
 import type { Feed } from "../view/feed.ts";
 import type { DriverLease } from "./lease.ts";
+import type { Patience } from "./patience.ts";
+import { latestState, snapshotOf, snapshotRecords } from "./snapshot.ts";
 import { type TurnState, turnFold } from "./state.ts";
 
 /** A further fold that runs with the turn's: the context. */
 export interface Follower {
   step(entry: LogEntry): void;
-  /** Back to the empty state: the log is read again. */
-  reset(): void;
+  /** The log is read again, from behind `seq`: what stands up to there is `state`. */
+  reset(state: TurnState, seq: number): void;
+}
+
+export interface LedgerParts {
+  store: Store;
+  session: string;
+  lease: DriverLease;
+  effects: Effects;
+  feed: Feed;
+  patience: Patience;
+  followers: readonly Follower[];
 }
 
 export class Ledger {
@@ -36,6 +48,7 @@ export class Ledger {
   readonly #lease: DriverLease;
   readonly #effects: Effects;
   readonly #feed: Feed;
+  readonly #patience: Patience;
   readonly #followers: readonly Follower[];
   #staged: LogEntry[] = [];
   /** Beside each staged entry, what lists say of the session when it is the last one there. */
@@ -44,23 +57,18 @@ export class Ledger {
   /** Of the last staged entry, of the last durable one, of the last one told. A record we may pass over has a seq, too. */
   #seq = 0;
   #durableSeq = 0;
+  #snapshotSeq = 0;
   #toldSeq: number | undefined;
   #tail: Promise<void> = Promise.resolve();
   #refusal: { error: unknown } | undefined;
 
-  constructor(
-    store: Store,
-    session: string,
-    lease: DriverLease,
-    effects: Effects,
-    feed: Feed,
-    followers: readonly Follower[],
-  ) {
+  constructor({ store, session, lease, effects, feed, patience, followers }: LedgerParts) {
     this.#store = store;
     this.#session = session;
     this.#lease = lease;
     this.#effects = effects;
     this.#feed = feed;
+    this.#patience = patience;
     this.#followers = followers;
   }
 
@@ -68,14 +76,17 @@ export class Ledger {
   async load(): Promise<LogEvent[]> {
     await this.#tail.catch(() => {});
     const unrecorded = this.#staged.map((entry) => entry.event);
-    this.state = turnFold.init();
-    for (const follower of this.#followers) follower.reset();
+    const { state, seq } = await latestState(this.#store, this.#session);
+    this.state = state;
+    this.#snapshotSeq = seq;
+    this.#durableSeq = seq;
+    for (const follower of this.#followers) follower.reset(state, seq);
     this.#staged = [];
     this.#heads = [];
     this.#consume = [];
     this.#refusal = undefined;
     this.#tail = Promise.resolve();
-    for await (const page of pages(this.#store, this.#session)) {
+    for await (const page of pages(this.#store, this.#session, seq)) {
       for (const entry of page.entries) this.#fold(entry);
       this.#durableSeq = page.seq;
       if (this.#toldSeq !== undefined) this.#tell(page.entries);
@@ -83,6 +94,7 @@ export class Ledger {
     // What was there before we came is not news.
     this.#toldSeq ??= this.#durableSeq;
     this.#seq = this.#durableSeq;
+    this.#keep();
     return unrecorded;
   }
 
@@ -116,30 +128,36 @@ export class Ledger {
     if (this.#refusal) throw this.#refusal.error;
     // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
     while (this.#staged.length > 0) {
-      let entries: LogEntry[];
       try {
-        await this.#lease.hold();
-        entries = this.#staged.slice(0, limit.batchRecords);
-        await this.#store.append(this.#batch(entries));
+        const { entries, posts } = await this.#patience.through(() => this.#write());
+        this.#staged.splice(0, entries.length);
+        this.#heads.splice(0, entries.length);
+        this.#consume.splice(0, posts.length);
+        this.#durableSeq += entries.length;
+        this.#tell(entries);
       } catch (error) {
         this.#refusal = { error };
         // Another driver has taken over: our bodies must hear of it now, not at the next renewal.
         if (isPawlError(error, "FENCED")) this.#lease.lose(error);
         throw error;
       }
-      this.#staged.splice(0, entries.length);
-      this.#heads.splice(0, entries.length);
-      this.#durableSeq += entries.length;
-      this.#tell(entries);
     }
+    this.#keep();
   }
 
-  #batch(entries: readonly LogEntry[]): AppendBatch {
-    const at = { session: this.#session, epoch: this.#lease.epoch, expectedSeq: this.#durableSeq };
+  /** Writes as much of what is staged as one batch may hold. */
+  async #write(): Promise<{ entries: LogEntry[]; posts: string[] }> {
+    await this.#lease.hold();
+    const entries = this.#staged.slice(0, limit.batchRecords);
     // A post leaves the mailbox with the last piece: behind an earlier one it might be nowhere.
-    const posts = entries.length === this.#staged.length ? this.#consume : [];
+    const posts = entries.length === this.#staged.length ? [...this.#consume] : [];
+    await this.#store.append(this.#batch(entries, posts));
+    return { entries, posts };
+  }
+
+  #batch(entries: readonly LogEntry[], posts: readonly string[]): AppendBatch {
+    const at = { session: this.#session, epoch: this.#lease.epoch, expectedSeq: this.#durableSeq };
     const consume = [...posts, ...entries.flatMap(({ event }) => (event.type === "input.accepted" ? event.input : []))];
-    if (posts.length > 0) this.#consume = [];
     const ended = entries.flatMap(({ event }) => (event.type === "attempt.ended" ? event.attempt : [])).at(-1);
     return {
       ...at,
@@ -150,6 +168,14 @@ export class Ledger {
       ...(consume.length > 0 ? { consume } : {}),
       ...(ended === undefined ? {} : { dropPartial: ended }),
     };
+  }
+
+  /** A courtesy to whoever opens the session next: nobody waits for it, and it may fail. */
+  #keep(): void {
+    const due = this.#durableSeq - this.#snapshotSeq >= snapshotRecords;
+    if (!due || this.state.turn || this.#staged.length > 0) return;
+    this.#snapshotSeq = this.#durableSeq;
+    this.#store.saveSnapshot(this.#session, snapshotOf(this.state, this.#durableSeq)).catch(() => {});
   }
 
   #tell(entries: readonly LogEntry[]): void {

@@ -1,6 +1,7 @@
 /**
  * Taking the lease and putting a driver together: settle or take over, then drive, then give the lease back.
  */
+import { targetOf } from "../context/target.ts";
 import { isPawlError, PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
 import { unsettled } from "../tool/pending.ts";
@@ -16,12 +17,19 @@ import { readJournal } from "./journal.ts";
 import { DriverLease } from "./lease.ts";
 import { Ledger } from "./ledger.ts";
 import type { Nudge } from "./nudge.ts";
+import { Patience } from "./patience.ts";
 import { settleDoubtfulCalls } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
 import { noCalls } from "./tools.ts";
 
-export type DriveMode = { kind: "settle"; input: Part[] } | { kind: "take-over" };
+export type DriveMode =
+  /** A new input; an open turn is closed first. */
+  | { kind: "settle"; input: Part[] }
+  /** Goes on inside the open turn. */
+  | { kind: "take-over" }
+  /** Follows the last turn, which did not complete, with one that has no input of its own; an open one is closed first. */
+  | { kind: "continue" };
 
 /** What whoever started a drive holds in their hands meanwhile. */
 export interface Reins {
@@ -43,15 +51,17 @@ export async function startDrive(
   signal.throwIfAborted();
   // The lease before the post: an input that we cannot drive is refused, not left behind.
   const lease = await DriverLease.acquire(store, session, holder, effects);
-  const abort = new TurnAbort(AbortSignal.any([signal, lease.lost]));
+  const stopped = AbortSignal.any([signal, lease.lost]);
+  const abort = new TurnAbort(stopped);
   const input = effects.id("in");
-  /** Of a take-over: the turn that is open. While the log is read for the first time, any turn may be it. */
-  let taken: string | undefined;
+  /** The turn to report on, where no input tells it. While the log of a take-over is read, any turn may be it. */
+  let ours = mode.kind === "continue" ? effects.id("t") : undefined;
   const report = new Report(session, ({ turn, inputs }) =>
-    mode.kind === "take-over" ? taken === undefined || turn === taken : inputs.includes(input),
+    mode.kind === "settle" ? inputs.includes(input) : ours === undefined || turn === ours,
   );
-  const context = new LiveContext({ provider: agent.header.model.provider, model: agent.header.model.id });
-  const ledger = new Ledger(store, session, lease, effects, feed, [context, report]);
+  const context = new LiveContext(store, session, targetOf(agent.header));
+  const patience = new Patience(effects, feed, agent.pauseMs, stopped);
+  const ledger = new Ledger({ store, session, lease, effects, feed, patience, followers: [context, report] });
   const inbox = new Inbox(store, session, (turn) => {
     if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
   });
@@ -68,22 +78,17 @@ export async function startDrive(
     abort,
     nudge,
     running: noCalls,
+    returned: [],
+    withdrawn: new Set(),
   };
   try {
     await ledger.load();
-    const { turn } = ledger.state;
-    if (mode.kind === "settle") {
-      await settleInterrupted(driver);
-      signal.throwIfAborted();
+    if (mode.kind === "take-over") ours = interruptedTurn(driver);
+    else await settleInterrupted(driver);
+    signal.throwIfAborted();
+    if (mode.kind === "settle")
       await store.post(session, { id: input, kind: "input", body: { content: mode.input as unknown as Json } });
-    } else if (turn?.session !== session) {
-      // Also where a fork was cut inside a turn of its parent: that one goes on in the parent, if anywhere.
-      throw new PawlError(
-        "INVALID_INPUT",
-        `session ${session} has no interrupted turn to resume; give it an input with \`pawl run --session ${session}\``,
-      );
-    }
-    taken = turn?.id;
+    if (mode.kind === "continue" && ours !== undefined) startContinuation(driver, ours);
     await inbox.open();
     await drive(driver);
     if (mode.kind === "settle" && !report.result && signal.aborted) await withdraw(driver, input).catch(() => {});
@@ -91,10 +96,36 @@ export async function startDrive(
     inbox.close();
     await lease.release().catch(() => {});
   }
-  if (report.result) return report.result;
+  if (report.result) return { ...report.result, ...(driver.returned.length > 0 ? { returned: driver.returned } : {}) };
   signal.throwIfAborted();
   lease.lost.throwIfAborted();
+  if (driver.withdrawn.has(input))
+    throw new PawlError("WITHDRAWN", `session ${session}: the input ${input} was taken back before a turn claimed it`);
   throw new PawlError("BUG", `session ${session}: the driver ended without an end of its turn`);
+}
+
+/** Also where a fork was cut inside a turn of its parent there is none: that one goes on in the parent, if anywhere. */
+function interruptedTurn({ ledger, session }: Driver): string {
+  const { turn } = ledger.state;
+  if (turn?.session === session) return turn.id;
+  throw new PawlError(
+    "INVALID_INPUT",
+    `session ${session} has no interrupted turn to resume; give it an input with \`pawl run --session ${session}\``,
+  );
+}
+
+/** The first step and attempt are in the same batch: a crash leaves no turn behind that has done nothing. */
+function startContinuation({ ledger, session }: Driver, turn: string): void {
+  const { last } = ledger.state;
+  if (last && last.outcome.type !== "completed") {
+    ledger.stage({ type: "turn.started", turn, inputs: [], continues: last.turn });
+    return;
+  }
+  const why = last ? `its last turn completed` : "it has no turn yet";
+  throw new PawlError(
+    "INVALID_INPUT",
+    `session ${session} has nothing to continue: ${why}; give it an input with \`pawl run --session ${session}\``,
+  );
 }
 
 /** Stopped before a turn claimed it: whoever posted it wants it no longer. */

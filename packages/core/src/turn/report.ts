@@ -5,6 +5,7 @@ import type { Failure, Outcome } from "../log/value.ts";
 import { type Books, booksFold } from "../view/books.ts";
 import { textOf } from "../view/transcript.ts";
 import type { Follower } from "./ledger.ts";
+import type { QueuedInput } from "./queue.ts";
 
 export interface TurnResult {
   session: string;
@@ -16,6 +17,8 @@ export interface TurnResult {
   text: string;
   /** This turn's requests, tools and tokens. */
   books: Books;
+  /** Inputs and steers that waited when the turn was stopped, where the agent's `afterAbort` says `return`. */
+  returned?: QueuedInput[];
 }
 
 export class Report implements Follower {

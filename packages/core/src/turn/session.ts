@@ -19,10 +19,12 @@ import { Feed } from "../view/feed.ts";
 import type { LiveItem, PendingApproval } from "../view/live.ts";
 import { type Agent, prepareAgent } from "./agent.ts";
 import { type AnswerBody, answerShape, type RevocationBody, revocationShape } from "./answer.ts";
-import { contentOf } from "./inbox.ts";
+import { defaultCompaction } from "./compaction.ts";
+import { type Dropped, dropContext } from "./drop.ts";
 import { Nudge } from "./nudge.ts";
 import { type DriveMode, startDrive } from "./open.ts";
 import { pendingApprovals, standingAnswers } from "./question.ts";
+import { contentOf, inputId, type QueuedInput, queueOf } from "./queue.ts";
 import type { TurnResult } from "./report.ts";
 
 /** What sessions live in: a store, the outside world, and who we are. */
@@ -52,13 +54,15 @@ export async function forkSession(
   return write(runtime, id, facts, from);
 }
 
-/** Opens a session that exists. Fails with SESSION_NOT_FOUND. Writes nothing. */
-export async function openSession(runtime: Runtime, id: string): Promise<Session> {
-  checkId(id);
-  if (!(await runtime.store.get(id))) {
-    throw new PawlError("SESSION_NOT_FOUND", `there is no session ${seen(id)}; \`pawl sessions\` lists them`);
+/** Opens a session that exists, by id or by name. Fails with SESSION_NOT_FOUND. Writes nothing. */
+export async function openSession(runtime: Runtime, idOrName: string): Promise<Session> {
+  const { store } = runtime;
+  if (isId(idOrName) && (await store.get(idOrName))) return new Session(runtime, idOrName);
+  const named = await store.resolveName(idOrName);
+  if (named === undefined) {
+    throw new PawlError("SESSION_NOT_FOUND", `there is no session ${seen(idOrName)}; \`pawl sessions\` lists them`);
   }
-  return new Session(runtime, id);
+  return new Session(runtime, named);
 }
 
 async function write(
@@ -127,6 +131,23 @@ export class Session {
     return id;
   }
 
+  /** The inputs and steers that no turn has claimed, in order, with their edits. */
+  async queue(): Promise<QueuedInput[]> {
+    const { waiting } = queueOf(await this.#runtime.store.mailbox(this.id));
+    return waiting.map(({ id, kind, content }) => ({ id, kind, content }));
+  }
+
+  /** Replaces an input or a steer as long as no turn has claimed it; what comes later is a note in the log. */
+  async edit(input: string, content: string | readonly Part[], id = this.#runtime.effects.id("ed")): Promise<void> {
+    const body = { input: inputId(input), content: contentOf(content) as unknown as Json };
+    await this.#runtime.store.post(this.id, { id, kind: "edit", body });
+  }
+
+  /** Takes back an input or a steer as long as no turn has claimed it. */
+  async withdraw(input: string, id = this.#runtime.effects.id("wd")): Promise<void> {
+    await this.#runtime.store.post(this.id, { id, kind: "withdrawal", body: { input: inputId(input) } });
+  }
+
   /** Ends the turn `turn` if it is open when the driver hears of it, and nothing else. */
   async abort(turn: string): Promise<void> {
     await this.#runtime.store.post(this.id, { id: this.#runtime.effects.id("ab"), kind: "abort", body: { turn } });
@@ -167,6 +188,22 @@ export class Session {
   /** Takes over an interrupted turn and goes on inside it. Fails with INVALID_INPUT where none is open. */
   resume(agent: Agent, options: { signal?: AbortSignal } = {}): Turn {
     return this.#drive(agent, { kind: "take-over" }, options.signal);
+  }
+
+  /**
+   * Follows the last turn, which failed or was stopped, with a new one that has no input. An open turn of a dead driver is
+   * closed first. Fails with INVALID_INPUT where the last turn completed.
+   */
+  continue(agent: Agent, options: { signal?: AbortSignal } = {}): Turn {
+    return this.#drive(agent, { kind: "continue" }, options.signal);
+  }
+
+  /**
+   * Leaves the older part of the conversation out of what the model sees, by a fixed text and without a request; the log
+   * keeps it. `keep`: the share that stays, default 0.3. Resolves with undefined where nothing can go.
+   */
+  dropContext(options: { keep?: number } = {}): Promise<Dropped | undefined> {
+    return dropContext(this.#runtime, this.id, options.keep ?? defaultCompaction.keep);
   }
 
   /** Everything recorded so far. */

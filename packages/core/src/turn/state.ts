@@ -25,10 +25,19 @@ export interface TurnState {
   /** A mended hole was passed while the turn was open: its end may be in it. */
   holed?: boolean;
   last: { turn: string; outcome: Outcome } | undefined;
-  /** Tokens of the last request whose usage was reported, and of its answer: what the next one begins with. */
+  /**
+   * Tokens of the last request whose usage was reported, and of its answer: what the next one begins with. 0: nothing is
+   * reported of the conversation as it stands.
+   */
   contextTokens: number;
+  /** Compactions that failed one after another, in the open turn. */
+  compactionFailures: number;
   /** What people have answered for later calls, too. */
   standing: StandingAnswers;
+  /** What the model sees begins behind this seq: the rest was replaced. */
+  contextFrom: number;
+  /** Providers that are no longer sent their own opaque state. */
+  stripped: string[];
 }
 
 export interface OpenTurn {
@@ -56,8 +65,13 @@ export interface OpenStep {
   stripped: boolean;
   /** Begun and not ended. */
   attempt: EventOf<"attempt.started"> | undefined;
-  /** How the last attempt ended. */
+  /** How the last attempt at the step's message ended. */
   ended: EventOf<"attempt.ended"> | undefined;
+  /** How the last attempt at a summary ended, since one was asked for. */
+  summary: EventOf<"attempt.ended"> | undefined;
+  /** Whether what was asked for last is done: a compaction, the stripping of provider state. */
+  compacted: boolean;
+  stateStripped: boolean;
   message: EventOf<"message.committed"> | undefined;
   calls: Pending;
   /** Reads that were entered while the last attempt was open. */
@@ -73,7 +87,10 @@ export const turnFold: Fold<TurnState> = {
     turn: undefined,
     last: undefined,
     contextTokens: 0,
+    compactionFailures: 0,
     standing: new Map(),
+    contextFrom: 0,
+    stripped: [],
   }),
   step(state, entry) {
     state.seq = entry.seq;
@@ -85,10 +102,13 @@ export const turnFold: Fold<TurnState> = {
   },
 };
 
-function tokensAfter({ contextTokens }: TurnState, event: LogEvent): number {
+function tokensAfter({ contextTokens, turn }: TurnState, event: LogEvent): number {
+  if (event.type === "context.compacted") return 0;
   if (event.type !== "attempt.ended" || event.end !== "committed") return contextTokens;
+  if (turn?.step?.attempt?.purpose !== "step") return contextTokens;
   const { input, output = 0 } = event.usage;
-  return input === undefined ? contextTokens : input + output;
+  // Zero for a prompt that is none is no figure.
+  return input ? input + output : contextTokens;
 }
 
 const noCalls: Pending = new Map();
@@ -115,8 +135,18 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
       state.holed ||= isHoleMark(entry);
       if (state.turn?.step) track(state.turn.step.calls, entry);
       return;
+    case "context.compacted":
+      state.compactionFailures = 0;
+      if (event.by !== "prune") state.contextFrom = Math.max(state.contextFrom, event.upTo);
+      if (state.turn?.step) state.turn.step.compacted = true;
+      return;
+    case "provider-state.stripped":
+      if (!state.stripped.includes(event.provider)) state.stripped.push(event.provider);
+      if (state.turn?.step) state.turn.step.stateStripped = true;
+      return;
     case "turn.ended":
       state.turn = undefined;
+      state.compactionFailures = 0;
       state.last = { turn: event.turn, outcome: event.outcome };
       return;
     case "step.started":
@@ -127,7 +157,7 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
       if (state.turn) endStep(state.turn);
       return;
     default:
-      if (state.turn?.step) applyToStep(state.turn, state.turn.step, event, entry);
+      if (state.turn?.step) applyToStep(state, state.turn, state.turn.step, entry);
   }
 }
 
@@ -141,6 +171,9 @@ function startStep(turn: OpenTurn, event: EventOf<"step.started">): void {
     stripped: false,
     attempt: undefined,
     ended: undefined,
+    summary: undefined,
+    compacted: false,
+    stateStripped: false,
     message: undefined,
     calls: new Map(),
     eager: new Map(),
@@ -152,22 +185,24 @@ function endStep(turn: OpenTurn): void {
   turn.step = undefined;
 }
 
-function applyToStep(turn: OpenTurn, step: OpenStep, event: LogEvent, entry: LogEntry): void {
+function applyToStep(state: TurnState, turn: OpenTurn, step: OpenStep, entry: LogEntry): void {
+  const { event } = entry;
   trackEager(step.eager, entry);
   switch (event.type) {
     case "attempt.started":
       step.attempt = event;
       step.attempts += 1;
       turn.attempts += 1;
+      // What was cut before it did not suffice.
+      if (event.purpose === "compaction") step.compacted = false;
       return;
     case "attempt.ended":
-      step.attempt = undefined;
-      step.ended = event;
       turn.elapsedMs += event.durationMs + (event.decision?.delayMs ?? 0);
       turn.cost += event.cost ?? 0;
-      // By the decision, not by the end: a crash may have interrupted what recovery then sealed.
-      if (event.decision?.action === "seal") step.seals += 1;
-      if (event.decision?.action === "compact") step.compactions += 1;
+      if (step.attempt?.purpose === "compaction") endSummary(state, step, event);
+      else endAttempt(step, event);
+      step.attempt = undefined;
+      step.stateStripped = false;
       if (event.decision?.action === "strip") step.stripped = true;
       return;
     case "message.committed":
@@ -181,6 +216,26 @@ function applyToStep(turn: OpenTurn, step: OpenStep, event: LogEvent, entry: Log
     default:
       track(step.calls, entry);
   }
+}
+
+function endAttempt(step: OpenStep, event: EventOf<"attempt.ended">): void {
+  step.ended = event;
+  // By the decision, not by the end: a crash may have interrupted what recovery then sealed.
+  if (event.decision?.action === "seal") step.seals += 1;
+  if (event.decision?.action !== "compact") return;
+  step.compactions += 1;
+  step.compacted = false;
+  step.summary = undefined;
+}
+
+function endSummary(state: TurnState, step: OpenStep, event: EventOf<"attempt.ended">): void {
+  step.summary = event;
+  if (event.decision?.action === "stop" && isUseless(event)) state.compactionFailures += 1;
+}
+
+/** A summary that could not be had, or would not have helped; no fault of the world stood in its way. */
+export function isUseless({ failure }: EventOf<"attempt.ended">): boolean {
+  return failure?.kind === "overflow" || failure?.kind === "empty";
 }
 
 /** The open step, where there must be one. */

@@ -3,18 +3,20 @@
  *
  * A slow subscriber costs no more than what it has not read: deltas that wait are joined, of a tool's progress the last
  * word waits, facts are kept whole and in order. No fact and no text is dropped, and nobody waits for anybody. Whoever
- * comes late is told which questions are open.
+ * comes late is told which questions are open, and that the store is full.
  */
 import type { LiveItem } from "./live.ts";
 
 type Delta = Extract<LiveItem, { type: "part.delta" }>;
 type Question = Extract<LiveItem, { type: "approval.pending" }>;
+type Paused = Extract<LiveItem, { type: "paused" }>;
 type Progress = Extract<LiveItem, { type: "tool.progress" }>;
 
 export class Feed {
   readonly #subscribers = new Set<Subscription>();
   /** Questions that are open, by approval. */
   readonly #questions = new Map<string, Question>();
+  #paused: Paused | undefined;
   #ended = false;
 
   push(item: LiveItem): void {
@@ -35,6 +37,7 @@ export class Feed {
     if (this.#ended) subscription.end();
     else this.#subscribers.add(subscription);
     for (const question of this.#questions.values()) subscription.push(question);
+    if (this.#paused) subscription.push(this.#paused);
     return subscription;
   }
 
@@ -44,6 +47,8 @@ export class Feed {
   }
 
   #keep(item: LiveItem): void {
+    if (item.type === "paused") this.#paused = item;
+    if (item.type === "resumed") this.#paused = undefined;
     if (item.type === "approval.pending") this.#questions.set(item.approval.approval, item);
     if (item.type !== "entry" || this.#questions.size === 0) return;
     const { event } = item.entry;

@@ -26,4 +26,10 @@ export type LiveItem =
   | { type: "approval.pending"; approval: PendingApproval }
   /** How a running tool goes. Not recorded. */
   | { type: "tool.progress"; call: string; data: Json }
+  /**
+   * The store takes nothing more (a full disk): nothing new is sent, waited for or entered until it does. Over with
+   * `resumed`, or with the drive.
+   */
+  | { type: "paused"; reason: string; since: number }
+  | { type: "resumed" }
   | { type: "warning"; text: string };

@@ -66,6 +66,8 @@ export function readItem(transcript: Transcript, item: LiveItem): Transcript {
     case "part.ended":
     case "approval.pending":
     case "tool.progress":
+    case "paused":
+    case "resumed":
     case "warning":
       return transcript;
   }

@@ -1,0 +1,96 @@
+/**
+ * The conversation made shorter, as planned: results cut, or a summary asked for.
+ *
+ * Owns: the order of a compaction's facts against its request. Does not own: whether and how (decide, compaction), what
+ * the model then sees (context). Invariants:
+ * 1. It is one event, in the batch that ends the attempt it came from: a crash leaves the conversation as it was, or as it
+ *    became.
+ * 2. A summary that saves too little changes nothing.
+ */
+import { estimateText } from "../attempt/estimate.ts";
+import { failureOf } from "../attempt/failure.ts";
+import { type AttemptResult, runAttempt } from "../attempt/run.ts";
+import type { Failure } from "../log/value.ts";
+import { textOf } from "../view/transcript.ts";
+import { announce } from "./attempt.ts";
+import { type Measured, type Plan, planCompaction, summaryRequest } from "./compaction.ts";
+import type { Driver } from "./driver.ts";
+import { attemptEnded, endFailed } from "./ending.ts";
+import { callOptions } from "./request.ts";
+import { openStep } from "./state.ts";
+import { headerChanged, restartStep } from "./step.ts";
+import { waitAfter } from "./wait.ts";
+
+export async function compact(driver: Driver): Promise<void> {
+  const { ledger, context, agent, abort } = driver;
+  if (headerChanged(driver)) return restartStep(driver);
+  await waitAfter(driver, openStep(ledger.state).summary?.decision);
+  if (abort.aborted) return;
+  const measured = context.measured(agent);
+  const plan = planCompaction(measured, agent.compaction, ledger.state.compactionFailures);
+  if (!plan) return;
+  if (plan.prune) prune(driver, plan, measured);
+  if (plan.by === "summary") await summarize(driver, plan);
+}
+
+function prune({ ledger, agent }: Driver, { upTo }: Plan, measured: Measured): void {
+  const { resultChars } = agent.compaction;
+  const saved = measured.prunable(upTo);
+  if (saved > 0)
+    ledger.stage({
+      type: "context.compacted",
+      upTo,
+      by: "prune",
+      summary: [],
+      resultChars,
+      ...figures(measured, saved),
+    });
+}
+
+async function summarize(driver: Driver, { upTo }: Plan): Promise<void> {
+  const { ledger, agent, context } = driver;
+  const measured = context.measured(agent);
+  const replaced = measured.boundaries.findLast(({ seq }) => seq <= upTo)?.tokens ?? 0;
+  const attempt = await announce(driver, "compaction");
+  const result = await request(driver, attempt, upTo);
+  if (result.failure) return endFailed(driver, attempt, result, result.failure);
+  const text = textOf(result.parts).trim();
+  const saved = replaced - estimateText(text);
+  const useless = uselessness(result, text, saved, measured.size * agent.compaction.shrink);
+  if (useless) {
+    const decision = { action: "stop", delayMs: 0, at: driver.effects.clock.now(), reason: useless.message } as const;
+    return endFailed(driver, attempt, result, useless, decision);
+  }
+  ledger.stage(attemptEnded(driver, attempt, "committed", result));
+  const summary = [{ type: "text", text } as const];
+  ledger.stage({ type: "context.compacted", upTo, by: "summary", summary, attempt, ...figures(measured, saved) });
+}
+
+/** Before and after, on the scale of what was measured. */
+function figures({ tokens, size }: Measured, saved: number): { tokensBefore: number; tokensAfter: number } {
+  const share = size > 0 ? Math.min(1, Math.max(0, saved / size)) : 0;
+  return { tokensBefore: Math.round(tokens), tokensAfter: Math.round(tokens * (1 - share)) };
+}
+
+/** Nobody is shown a summary as it is written, and nothing in it runs. */
+async function request(driver: Driver, attempt: string, upTo: number): Promise<AttemptResult> {
+  const { agent, context, effects, abort } = driver;
+  const asked = { role: "user", content: [{ type: "text", text: summaryRequest }] } as const;
+  const prompt = [
+    ...(await context.promptUpTo(agent.header.instructions, upTo)),
+    { ...asked, content: [...asked.content] },
+  ];
+  const silent = { started: () => {}, delta: () => {}, ended: () => {} };
+  const options = callOptions(agent.header, prompt);
+  const { model, watch } = agent;
+  return runAttempt({ attempt, model, options, signal: abort.signal, watch, sink: silent }, effects);
+}
+
+/** Why the summary is none that helps, if it is none. */
+function uselessness({ finish }: AttemptResult, text: string, saved: number, least: number): Failure | undefined {
+  if (text === "") return failureOf("empty", "the model gave no summary of the conversation", "runtime");
+  if (finish?.reason === "length") return failureOf("overflow", "the summary was cut by the output limit", "runtime");
+  if (saved >= least) return undefined;
+  const figures = `about ${Math.max(0, Math.round(saved))} tokens; ${Math.ceil(least)} are the least that helps`;
+  return failureOf("overflow", `the summary of the conversation saves ${figures}`, "runtime");
+}

@@ -1,0 +1,325 @@
+/** A conversation made shorter: what stands for what was cut, where it may be cut, and how large it is. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { type Boundary, boundaries, chooseCut, promptUpTo, prunable, sizeOf } from "../src/context/compaction.ts";
+import { pairing, stablePrefix, unpaired } from "../src/context/laws.ts";
+import { contextFold, promptOf } from "../src/context/projection.ts";
+import { messageChars, tokensOf } from "../src/context/size.ts";
+import type { LogEntry } from "../src/log/envelope.ts";
+import type { EventOf, LogEvent, Part } from "../src/log/event.ts";
+import { runFold } from "../src/log/fold.ts";
+import type { RequestHeader } from "../src/log/value.ts";
+import { verifyWith } from "../src/log/verify.ts";
+import { promptsOf } from "./context-request.ts";
+import {
+  attemptEnded,
+  attemptStarted,
+  callPart,
+  committed,
+  entered,
+  header,
+  input,
+  logOf,
+  settled,
+  stepStarted,
+  text,
+  turnEnded,
+  turnOf,
+  turnStarted,
+} from "./log-builder.ts";
+import { testTarget } from "./turn-world.ts";
+
+function compacted(upTo: number, words = `up to ${upTo}`, rest: Partial<EventOf<"context.compacted">> = {}): LogEvent {
+  return { type: "context.compacted", upTo, summary: [{ type: "text", text: words }], ...rest };
+}
+
+function prune(upTo: number, resultChars: number): LogEvent {
+  return { type: "context.compacted", upTo, by: "prune", summary: [], resultChars };
+}
+
+function stateOf(events: readonly LogEvent[]) {
+  return runFold(contextFold(testTarget), logOf(events));
+}
+
+function told(events: readonly LogEvent[]): string[] {
+  return words(promptOf(stateOf(events), undefined));
+}
+
+/** Each message in short: the role's letter, and its texts, calls and results. */
+function words(prompt: LanguageModelV4Prompt): string[] {
+  return prompt.map(({ role, content }) => {
+    if (typeof content === "string") return `s:${content}`;
+    const parts = content.map((part) => {
+      if (part.type === "text") return part.text;
+      if (part.type === "tool-call") return `call ${part.toolCallId}`;
+      return part.type === "tool-result" ? `result ${part.toolCallId}` : part.type;
+    });
+    return `${role[0]}:${parts.join("|")}`;
+  });
+}
+
+const frame = "[The earlier conversation was replaced by this summary:]";
+const inTool = [input("in1"), committed("a1", text("a1-1", "I look."), callPart("c1")), input("in2")];
+const open = [input("in1"), committed("a1", text("a1-1", "I look."), callPart("c1"))];
+
+describe("compaction", () => {
+  test("a summary, of a model or of our own, stands as one message for everything up to its seq", () => {
+    const log = [...turnOf(1, callPart("c1")), ...turnOf(2)];
+    const upTo = turnOf(1, callPart("c1")).length;
+    for (const by of ["summary", "drop"] as const) {
+      const later = [...log, compacted(upTo, "it went well", { by })];
+      assert.deepEqual(told(later), [`u:${frame}|it went well`, "u:in2", "a:words"]);
+    }
+    assert.deepEqual(
+      told([...log, compacted(upTo, "old"), ...turnOf(3), compacted(log.length + 1, "new"), input("in4")]),
+      [`u:${frame}|new`, "u:in3", "a:words", "u:in4"],
+    );
+  });
+
+  test("R41: recorded while a tool runs, it stands before the pair, and the result goes to its call", () => {
+    const running = [input("in0"), ...open, compacted(1)];
+    assert.deepEqual(told(running), [`u:${frame}|up to 1`, "u:in1", "a:I look.|call c1", "t:result c1"]);
+    const done = [...running, settled("c1", "found"), input("in2"), compacted(2)];
+    assert.deepEqual(told(done), [`u:${frame}|up to 2`, "a:I look.|call c1", "t:result c1", "u:in2"]);
+    assert.match(JSON.stringify(promptsOf(logOf(done), testTarget)), /found/);
+    assert.doesNotMatch(JSON.stringify(promptsOf(logOf(done), testTarget)), /up to 1/, "an older one is not kept");
+  });
+
+  test("R41: thirty-three of them, each cutting wherever it likes, never part a call from its result", () => {
+    for (let upTo = 0; upTo <= 40; upTo += 1) {
+      const events: LogEvent[] = [];
+      for (let n = 1; n <= 33; n += 1)
+        events.push(...turnOf(n, callPart(`c${n}`), callPart(`d${n}`)), compacted(n * 7 + upTo));
+      assert.deepEqual(unpaired(promptsOf(logOf(events), testTarget)), []);
+    }
+  });
+
+  test("R41: a result whose call is cut away is not sent; nor is a call whose message is", () => {
+    assert.deepEqual(told([...open, settled("c1"), compacted(2), input("in2")]), [`u:${frame}|up to 2`, "u:in2"]);
+    assert.deepEqual(told([...open, compacted(2), settled("c1"), input("in2")]), [`u:${frame}|up to 2`, "u:in2"]);
+    assert.deepEqual(told([...inTool, settled("c1"), compacted(3)]), [`u:${frame}|up to 3`]);
+  });
+
+  test("a cut that falls back brings nothing back, and one that reaches ahead takes nothing that follows it", () => {
+    const log = [input("in1"), input("in2"), input("in3"), compacted(2), compacted(1, "later"), input("in4")];
+    assert.deepEqual(told(log), [`u:${frame}|later`, "u:in3", "u:in4"]);
+    assert.deepEqual(told([input("in1"), compacted(99), input("in2")]), [`u:${frame}|up to 99`, "u:in2"]);
+  });
+
+  test("wire ids begin again with what is kept, so that a context loaded from there on has the same bytes", () => {
+    const log = logOf([...turnOf(1, callPart("c1", "call_0")), ...turnOf(2, callPart("c2", "call_0")), compacted(10)]);
+    const later = log.filter(({ seq }) => seq > 10);
+    assert.match(JSON.stringify(promptsOf(log, testTarget)), /"call_0"/);
+    assert.deepEqual(promptsOf(later, testTarget), promptsOf(log, testTarget));
+  });
+
+  test("the request for a summary, its answer and what broke it are no part of the conversation", () => {
+    const aside = { ...attemptStarted("x1", "st1"), purpose: "compaction" } as LogEvent;
+    assert.deepEqual(told([...open, aside, committed("x1", text("x1-1", "a summary")), settled("c1")]), [
+      "u:in1",
+      "a:I look.|call c1",
+      "t:result c1",
+    ]);
+  });
+
+  const long = "x".repeat(500);
+  const data: Part[] = [{ type: "data", data: { long } }];
+  const results = [
+    input("in1"),
+    committed("a1", callPart("c1"), callPart("c2"), callPart("c3")),
+    settled("c1", long),
+    { type: "tool.settled", call: "c2", output: { content: data, isError: false }, by: "tool" } as LogEvent,
+    settled("c3", "short"),
+    committed("a2", callPart("c4")),
+    settled("c4", long),
+  ];
+
+  test("a prune cuts the text of old results, data too, says how much, and leaves the rest alone", () => {
+    const lengths = (log: readonly LogEvent[]) =>
+      promptOf(stateOf(log), undefined).flatMap(({ role, content }) =>
+        role === "tool" ? content.map((part) => JSON.stringify(part).length > 300) : [],
+      );
+    assert.deepEqual(lengths(results), [true, true, false, true]);
+    assert.deepEqual(lengths([...results, prune(5, 100)]), [false, false, false, true]);
+    assert.deepEqual(lengths([...results, prune(5, 100), prune(7, 120), input("in2")]), [false, false, false, false]);
+    assert.deepEqual(
+      lengths([...results, prune(99, 100), committed("a3", callPart("c5")), settled("c5", long)]).at(-1),
+      true,
+    );
+    const prompt = JSON.stringify(promptOf(stateOf([...results, prune(5, 100)]), undefined));
+    assert.match(prompt, /"x{100}\\n\[… 400 characters of an old result were left out\]"/);
+    assert.match(prompt, /"type":"text","value":"{\\"long\\":\\"x{91}\\n\[… 411 characters/);
+    assert.deepEqual(
+      words(promptOf(stateOf([...results, prune(5, 100)]), undefined)),
+      told(results),
+      "no message goes",
+    );
+  });
+
+  test("a prune cuts between characters, and never makes a result longer", () => {
+    const smileys = [
+      input("in1"),
+      committed("a1", callPart("c1")),
+      settled("c1", "\u{1f600}".repeat(100)),
+      prune(3, 9),
+    ];
+    const prompt = JSON.stringify(promptOf(stateOf(smileys), undefined));
+    assert.ok(prompt.isWellFormed() && !prompt.includes("\\ud"));
+    assert.match(prompt, /"\u{1f600}{4}\\n\[… 192 /u);
+    const near = [input("in1"), committed("a1", callPart("c1")), settled("c1", "x".repeat(20)), prune(3, 10)];
+    assert.match(JSON.stringify(promptOf(stateOf(near), undefined)), /"x{20}"/);
+  });
+
+  test("a prune stays in force behind a later summary", () => {
+    const log = [...results, prune(7, 100), compacted(5)];
+    assert.deepEqual(told(log), [`u:${frame}|up to 5`, "a:call c4", "t:result c4"]);
+    assert.match(JSON.stringify(promptsOf(logOf(log), testTarget)), /400 characters of an old result/);
+  });
+
+  test("prunable says what a prune would save, and nothing for what is pruned already", () => {
+    const state = stateOf(results);
+    const before = sizeOf(state);
+    const saved = prunable(state, 7, 100);
+    assert.equal(sizeOf(state), before, "asking changes nothing");
+    assert.equal(before - sizeOf(stateOf([...results, prune(7, 100)])), saved);
+    assert.ok(saved > 300);
+    assert.ok(prunable(state, 5, 100) < saved);
+    assert.equal(prunable(stateOf([...results, prune(7, 100)]), 7, 100), 0);
+  });
+
+  test("a result of another call says nothing of the open ones", () => {
+    const log = [...open, entered("c1"), settled("c9"), input("in2")];
+    assert.deepEqual(
+      boundaries(stateOf(log)).map(({ seq }) => seq),
+      [1, 3, 5],
+    );
+  });
+
+  test("boundaries are where no call is open; their prompt is the beginning of the request, their size its size", () => {
+    const log = [...results, settled("c4", "late"), input("in2"), ...open.slice(1)];
+    const state = stateOf(log);
+    const found = boundaries(state);
+    assert.deepEqual(
+      found.map(({ seq, beforeInput }) => [seq, beforeInput]),
+      [
+        [1, false],
+        [5, false],
+        [7, true],
+        [9, false],
+      ],
+    );
+    const whole = promptOf(state, "Be brief.");
+    for (const { seq, tokens } of found) {
+      const part = promptUpTo(state, "Be brief.", seq);
+      assert.deepEqual(part, whole.slice(0, part.length));
+      assert.deepEqual(unpaired(part), []);
+      assert.equal(tokens, tokensOf(part.slice(1).reduce((sum, message) => sum + messageChars(message), 0)));
+    }
+    const chars = promptOf(state, undefined).reduce((sum, message) => sum + messageChars(message), 0);
+    assert.equal(sizeOf(state), tokensOf(chars), "the open message and its results so far are counted");
+    assert.deepEqual(
+      boundaries(stateOf([...log, compacted(5)])).map(({ seq }) => seq),
+      [7, 9],
+    );
+  });
+
+  test("what an attempt has let out belongs to what stands before it: no boundary parts them", () => {
+    const fragment = [text("a1-1", "half a sen")];
+    const failed = [input("in1"), attemptStarted("a1", "st1"), attemptEnded("a1", { end: "failed", fragment })];
+    const found = boundaries(stateOf([...failed, input("in2"), turnEnded("t1"), input("in3")]));
+    assert.deepEqual(
+      found.map(({ seq }) => seq),
+      [1, 5, 6],
+    );
+  });
+
+  test("a cut at any boundary gives what stood behind it, behind the summary", () => {
+    const log = [
+      ...turnOf(1, callPart("c1")),
+      ...turnOf(2),
+      input("in3"),
+      ...turnOf(4, callPart("c4"), callPart("c5")),
+    ];
+    const all = told(log);
+    for (const { seq } of boundaries(stateOf(log))) {
+      const before = promptUpTo(stateOf(log), undefined, seq).length;
+      assert.deepEqual(told([...log, compacted(seq)]).slice(1), all.slice(before));
+    }
+  });
+
+  test("the cut is the last boundary that leaves enough, or the input just before it", () => {
+    const at = (tokens: number, beforeInput = false): Boundary => ({ seq: tokens, tokens, beforeInput });
+    assert.equal(chooseCut([], 10), undefined);
+    assert.equal(chooseCut([at(100)], 10), undefined);
+    assert.equal(chooseCut([at(50), at(100)], 51), undefined);
+    assert.equal(chooseCut([at(50), at(100)], 50), 50);
+    assert.equal(chooseCut([at(50), at(100)], 0), 100);
+    assert.equal(chooseCut([at(40), at(70, true), at(80), at(100)], 20), 70);
+    assert.equal(chooseCut([at(40), at(60, true), at(80), at(100)], 20), 80, "too much would stay");
+  });
+
+  test("L10: the law asks nothing across a recorded change, and everything elsewhere", () => {
+    const asked = (n: number) => attemptStarted(`a${n}`, "st1");
+    const begun = [input("in1"), turnStarted("t1", "in1"), stepStarted("st1", "t1", 1), asked(1)];
+    const call = [committed("a1", callPart("c1"))];
+    const broken = (events: readonly LogEvent[]) =>
+      verifyWith([pairing, stablePrefix], logOf(events)).flatMap(({ violations }) => violations.map(({ law }) => law));
+    // A request that has shown a call without its result, which comes later, is what the law is there to find.
+    assert.deepEqual(broken([...begun, ...call, asked(2), settled("c1"), asked(3)]), ["L10"]);
+    const elsewhere: LogEvent = { type: "provider-state.stripped", provider: "other", reason: "" };
+    assert.deepEqual(broken([...begun, ...call, asked(2), settled("c1"), elsewhere, asked(3)]), ["L10"]);
+    assert.deepEqual(broken([...begun, ...call, asked(2), settled("c1"), turnStarted("t2"), asked(3)]), ["L10"]);
+    const changes: LogEvent[] = [
+      compacted(0),
+      prune(9, 1),
+      { ...elsewhere, provider: header.model.provider } as LogEvent,
+    ];
+    for (const change of changes) {
+      assert.deepEqual(broken([...begun, ...call, asked(2), settled("c1"), change, asked(3)]), []);
+      assert.deepEqual(broken([...begun, ...call, change, asked(2), settled("c1"), asked(3)]), ["L10"], "once only");
+    }
+    const during = { ...asked(9), purpose: "compaction" } as LogEvent;
+    assert.deepEqual(broken([...begun, ...call, during, settled("c1"), asked(3)]), [], "not a request of the step");
+  });
+
+  test("L10: where reasoning goes with its turn, the start of a turn is a recorded change; a new target is another", () => {
+    const turn = (n: number, rest: Partial<RequestHeader>): LogEvent[] => [
+      input(`in${n}`),
+      turnStarted(`t${n}`, `in${n}`),
+      { ...stepStarted(`st${n}`, `t${n}`, 2), header: { ...header, ...rest } } as LogEvent,
+      attemptStarted(`a${n}`, `st${n}`),
+      committed(`a${n}`, { type: "reasoning", id: `a${n}-1`, text: "why" }, text(`a${n}-2`)),
+    ];
+    const laws = (events: LogEvent[]) =>
+      verifyWith([pairing, stablePrefix], logOf(events)).flatMap(({ violations }) => violations);
+    assert.deepEqual(laws([...turn(1, { reasoning: "turn" }), ...turn(2, { reasoning: "turn" })]), []);
+    assert.deepEqual(laws([...turn(1, { reasoning: "send" }), ...turn(2, { reasoning: "drop" })]), []);
+  });
+
+  test("a session of 2,000 steps: each step makes its own messages, and none of those before again", () => {
+    const fold = contextFold(testTarget);
+    let state = fold.init();
+    let before: LanguageModelV4Prompt = [];
+    let seq = 0;
+    const take = (...events: LogEvent[]) => {
+      for (const event of events) {
+        seq += 1;
+        const entry: LogEntry = { session: "s", seq, epoch: 1, time: seq, event };
+        state = fold.step(state, entry);
+      }
+    };
+    take(input("in1"));
+    for (let n = 1; n <= 2_000; n += 1) {
+      take(attemptStarted(`a${n}`, "st"), committed(`a${n}`, callPart(`c${n}`)), settled(`c${n}`));
+      const prompt = promptOf(state, undefined);
+      const made = prompt.filter((message, at) => message !== before[at]);
+      assert.equal(made.length, n === 1 ? 3 : 2);
+      assert.equal(state.marks.length, prompt.length);
+      before = prompt;
+    }
+    take(compacted(seq - 3));
+    assert.equal(promptOf(state, undefined).length, 3);
+    assert.equal(state.kept.length, 3, "what is replaced is let go");
+  });
+});

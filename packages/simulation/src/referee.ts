@@ -1,0 +1,192 @@
+/**
+ * Sees every effect of the world and says what breaks a law: on each log as it grows, on each request, on each body that
+ * is entered, on each post that was accepted.
+ *
+ * It trusts nothing that the runtime says of itself: requests are judged as they arrive, side effects are counted where
+ * they happen.
+ */
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { booksFold, type LogEntry, type LogRecord, laws, type Post, runFold, type Store } from "@pawl/core";
+import { decodeAll } from "@pawl/core/testing";
+import { type StoreCall, startOfTime } from "./disk.ts";
+import { judge } from "./judge.ts";
+import type { World } from "./world.ts";
+
+export interface Breach {
+  law: string;
+  session: string;
+  message: string;
+}
+
+interface Log {
+  entries: LogEntry[];
+  seq: number;
+  checks: ((entry: LogEntry) => string[])[];
+  /** Of the last request: each message as text. A recorded change forgets it. */
+  sent: string[];
+  accepted: Set<string>;
+  /** The world's time before which the step makes no further attempt. */
+  notBefore: number;
+}
+
+/** Behind these a request may begin otherwise than the one before. */
+const changes: ReadonlySet<string> = new Set(["context.compacted", "provider-state.stripped", "session.created"]);
+
+/** A wall clock counts whole milliseconds, and drifts. */
+const slackMs = 100;
+
+export class Referee {
+  readonly breaches: Breach[] = [];
+  /** What had happened when the first law broke. */
+  before: readonly string[] = [];
+  readonly #world: World;
+  readonly #steady: boolean;
+  readonly #logs = new Map<string, Log>();
+  /** Calls whose entry is in some log, and how often a body of each was entered. */
+  readonly #announced = new Set<string>();
+  readonly #entered = new Map<string, number>();
+  /** The newest lease of each session. */
+  readonly #epochs = new Map<string, number>();
+
+  /** `steady`: clocks do not jump, so that waits can be held to what was decided. */
+  constructor(world: World, { steady }: { steady: boolean }) {
+    this.#world = world;
+    this.#steady = steady;
+  }
+
+  breach(law: string, session: string, message: string): void {
+    if (this.breaches.length === 0) this.before = this.#world.labels;
+    this.breaches.push({ law, session, message });
+  }
+
+  get sessions(): string[] {
+    return [...this.#logs.keys()];
+  }
+
+  entries(session: string): readonly LogEntry[] {
+    return this.#logs.get(session)?.entries ?? [];
+  }
+
+  /** A call that the store has done. */
+  performed(name: StoreCall, given: unknown[], result: unknown): void {
+    if (name === "create") this.#created(given[0] as Parameters<Store["create"]>[0]);
+    if (name === "acquireLease") {
+      const answer = result as Awaited<ReturnType<Store["acquireLease"]>>;
+      if (answer.granted) this.#epochs.set(given[0] as string, answer.epoch);
+    }
+    if (name === "append") {
+      const { session, records, epoch } = given[0] as Parameters<Store["append"]>[0];
+      const newest = this.#epochs.get(session) ?? 0;
+      if (epoch !== newest) this.breach("L8", session, `epoch ${epoch} has written after ${newest} was given out`);
+      this.#appended(session, records);
+    }
+    if (name === "post") this.#posted(given[0] as string, given[1] as Post, result);
+  }
+
+  /** A request, as the model has it. */
+  requested(session: string, prompt: LanguageModelV4Prompt): void {
+    for (const message of judge(prompt)) this.breach("L1", session, message);
+    const log = this.#logs.get(session);
+    if (!log) return;
+    const messages = prompt.map((message) => JSON.stringify(message));
+    const changed = log.sent.findIndex((text, at) => text !== messages[at]);
+    if (changed >= 0) this.breach("L10", session, `message ${changed} is not what the request before had`);
+    log.sent = messages;
+  }
+
+  /** A request that is not part of the conversation, or goes to somebody else. */
+  forget(session: string): void {
+    const log = this.#logs.get(session);
+    if (log) log.sent = [];
+  }
+
+  /** A body begins. */
+  entered(session: string, call: string, effect: "read" | "write" | "idempotent"): void {
+    const times = (this.#entered.get(call) ?? 0) + 1;
+    this.#entered.set(call, times);
+    if (!this.#announced.has(call)) this.breach("L4", session, `${call} is entered before the log says so`);
+    if (effect === "write" && times > 1)
+      this.breach("L4", session, `the body of write ${call} is entered ${times} times`);
+  }
+
+  /** At the end: what was accepted is in the log, or waits, or was taken back. */
+  accounted(session: string, waiting: readonly string[]): void {
+    const log = this.#logs.get(session);
+    if (!log) return;
+    this.#balanced(session, log.entries);
+    const there = new Map<string, number>();
+    const count = (id: string) => there.set(id, (there.get(id) ?? 0) + 1);
+    for (const { event, session: of } of log.entries) {
+      if (of !== session) continue;
+      if (event.type === "input.accepted") count(event.input);
+      if (event.type === "note.recorded" && /withdrawn|handed back|was stopped before/.test(event.text))
+        count(event.about);
+    }
+    for (const id of waiting) count(id);
+    for (const id of log.accepted) {
+      const times = there.get(id) ?? 0;
+      if (times !== 1) this.breach("L3", session, `post ${id} was accepted and is there ${times} times`);
+    }
+  }
+
+  #created({ session, records, parent }: Parameters<Store["create"]>[0]): void {
+    const log: Log = {
+      entries: [],
+      seq: parent?.seq ?? 0,
+      checks: laws.map((law) => law.start()),
+      sent: [],
+      accepted: new Set(),
+      notBefore: 0,
+    };
+    this.#logs.set(session, log);
+    const before = parent ? (this.#logs.get(parent.session)?.entries ?? []).filter(({ seq }) => seq <= parent.seq) : [];
+    // The parent's log has been judged; the checks must have seen it all the same.
+    for (const entry of before) for (const check of log.checks) check(entry);
+    log.entries.push(...before);
+    this.#appended(session, records);
+  }
+
+  #appended(session: string, records: readonly LogRecord[]): void {
+    const log = this.#logs.get(session);
+    if (!log) return this.breach("L8", session, "an append to a session that was never created");
+    for (const entry of decodeAll(records, log.seq)) {
+      log.entries.push(entry);
+      this.#world.note(`${session} ${entry.seq} ${entry.event.type}`);
+      if (changes.has(entry.event.type) || (entry.event.type === "step.started" && entry.event.header)) log.sent = [];
+      if (entry.event.type === "tool.entered") this.#announced.add(entry.event.call);
+      this.#waits(session, log, entry);
+      log.checks.forEach((check, at) => {
+        for (const message of check(entry)) this.breach(laws[at]?.law ?? "?", session, `at ${entry.seq}: ${message}`);
+      });
+    }
+    log.seq = records.at(-1)?.seq ?? log.seq;
+  }
+
+  /** A wait that was decided is kept, whoever drives by then. */
+  #waits(session: string, log: Log, { event }: LogEntry): void {
+    if (event.type === "attempt.started" && this.#steady && this.#world.now < log.notBefore - slackMs)
+      this.breach("L6", session, `attempt ${event.attempt} begins ${log.notBefore - this.#world.now} ms too early`);
+    if (event.type === "attempt.ended" && event.decision)
+      log.notBefore = event.decision.at - startOfTime + event.decision.delayMs;
+    if (event.type === "step.ended") log.notBefore = 0;
+  }
+
+  /** At the end: totals are sums of attempts. */
+  #balanced(session: string, entries: readonly LogEntry[]): void {
+    const { committed, discarded } = runFold(booksFold, entries);
+    let tokens = 0;
+    let attempts = 0;
+    for (const { event } of entries) {
+      if (event.type !== "attempt.ended") continue;
+      attempts += 1;
+      tokens += (event.usage.input ?? 0) + (event.usage.output ?? 0);
+    }
+    const told = [committed, discarded].reduce((sum, { tokens: of }) => sum + of.input + of.output, 0);
+    if (told !== tokens || committed.attempts + discarded.attempts !== attempts)
+      this.breach("L9", session, `the books tell ${told} tokens, the attempts ${tokens}`);
+  }
+
+  #posted(session: string, { id, kind }: Post, result: unknown): void {
+    if (result === "accepted" && (kind === "input" || kind === "steer")) this.#logs.get(session)?.accepted.add(id);
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * One schedule: a seed, what may go wrong with it, and whether a law broke.
+ *
+ * First anything may happen, and the laws must hold at every step; then the faults stop, and every session must come to
+ * an end within a bound, and take a new input.
+ */
+import { createSession, type Store } from "@pawl/core";
+import { Disk } from "./disk.ts";
+import { type Drive, People } from "./people.ts";
+import { type Breach, Referee } from "./referee.ts";
+import { drawSettings, type Settings } from "./settings.ts";
+import { settled, World } from "./world.ts";
+
+export interface Result {
+  seed: number;
+  settings: Settings;
+  breaches: Breach[];
+  /** Of everything that happened, in order. */
+  hash: number;
+  /** The last things that happened, up to the first breach. */
+  labels: readonly string[];
+  happened: number;
+  sessions: number;
+  records: number;
+}
+
+interface Stage {
+  world: World;
+  town: People;
+  referee: Referee;
+  store: Store;
+}
+
+/** So many things happen while anything may go wrong, and at most so many until all is quiet again. */
+const wildEvents = 3_000;
+const calmEvents = 30_000;
+/** A session takes an input at the latest so many tries after the faults have stopped. */
+const tries = 8;
+/** Longer than a lease that nobody gives back. */
+const patienceMs = 20_000;
+
+export async function runSchedule(seed: number, change: Partial<Settings> = {}): Promise<Result> {
+  const world = new World(seed);
+  const settings = { ...drawSettings(world.random), ...change };
+  const referee = new Referee(world, { steady: settings.clockJump === 0 });
+  const people: { now?: People } = {};
+  const isAlive = (holder: string) => people.now?.processes.find(({ name }) => name === holder)?.alive;
+  const disk = new Disk(world, settings, referee, (holder) => (isAlive(holder) === false ? false : undefined));
+  const town = new People(world, disk, settings, referee);
+  people.now = town;
+  await goWild(world, town, settings);
+  disk.calm = true;
+  town.wild = false;
+  for (const process of town.processes) if (process.paused) process.wake();
+  await quiet(world, town, referee);
+  for (const session of referee.sessions) await takesInput({ world, town, referee, store: disk.store }, session);
+  let records = 0;
+  for (const session of referee.sessions) {
+    const waiting = await disk.store.mailbox(session);
+    referee.accounted(
+      session,
+      waiting.map(({ id }) => id),
+    );
+    records += referee.entries(session).length;
+  }
+  const { hash, happened } = world;
+  const labels = referee.breaches.length > 0 ? referee.before : world.labels;
+  return {
+    seed,
+    settings,
+    breaches: referee.breaches,
+    hash,
+    labels,
+    happened,
+    sessions: referee.sessions.length,
+    records,
+  };
+}
+
+async function goWild(world: World, town: People, settings: Settings): Promise<void> {
+  const first = town.newProcess();
+  town.newProcess();
+  let begun = false;
+  const begin = (): void => {
+    createSession(first.runtime, "s")
+      .then(() => {
+        begun = true;
+        town.drive(first, "s", "run", "begin");
+      })
+      // The first word may meet a fault like any other: it is said again.
+      .catch(() => void world.after(1_000, "begin again", begin));
+  };
+  begin();
+  await settled();
+  let left = settings.actions;
+  const next = (): void => {
+    if (begun) {
+      left -= 1;
+      town.act();
+    }
+    if (left > 0) world.after(world.random.next() * settings.paceMs * 2, "people", next);
+  };
+  world.after(world.random.next() * settings.paceMs, "people", next);
+  for (let events = 0; events < wildEvents; events += 1) {
+    if (left <= 0 && town.drives.every(({ over }) => over)) return;
+    if (!(await world.step())) return;
+  }
+}
+
+/** Every drive under way comes to its end. */
+async function quiet(world: World, town: People, referee: Referee): Promise<void> {
+  await until(world, () => town.drives.every(({ over }) => over));
+  for (const { session, mode, process } of town.drives.filter(({ over }) => !over))
+    referee.breach("L6", session, `${mode} by ${process.name} has no end`);
+}
+
+async function takesInput({ world, town, referee, store }: Stage, session: string): Promise<void> {
+  for (let left = tries; left > 0; left -= 1) {
+    const process = town.newProcess();
+    const drive: Drive = town.drive(process, session, "run", "finally");
+    await until(world, () => drive.over);
+    process.crash();
+    if (!drive.over) return referee.breach("L6", session, "an input after the faults has no end");
+    if (drive.completed) {
+      if ((await store.get(session))?.head.openTurn)
+        referee.breach("L7", session, "a turn is open after its driver is done");
+      return;
+    }
+    let waited = false;
+    world.after(patienceMs, "patience", () => {
+      waited = true;
+    });
+    await until(world, () => waited);
+  }
+  referee.breach("L6", session, `no input completes in ${tries} tries after the faults`);
+}
+
+async function until(world: World, done: () => boolean): Promise<void> {
+  await settled();
+  for (let events = 0; events < calmEvents && !done(); events += 1) if (!(await world.step())) return;
+}

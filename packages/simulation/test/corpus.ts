@@ -1,0 +1,8 @@
+/** Schedules that have broken a law. The seed draws the same world as long as the world is the same; the fault stays told. */
+import type { Settings } from "../src/settings.ts";
+
+export const corpus: { seed: number; settings?: Partial<Settings>; why: string }[] = [
+  { seed: 324, why: "a run whose own input was withdrawn before its turn began ended as a bug" },
+  { seed: 3202, why: "a run whose own input was handed back when the turn before it was stopped ended as a bug" },
+  { seed: 543, why: "a turn that continued another sent a request that ended with the model's own words" },
+];
