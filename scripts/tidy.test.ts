@@ -71,6 +71,7 @@ const floors: Record<string, string[]> = {
   attempt: ground,
   tool: ground,
   context: [...ground, "tool"],
+  foreign: [...ground, "store", "attempt", "tool", "context"],
   view: ["log", "error"],
   turn: [...ground, "store", "attempt", "tool", "context", "view"],
   node: [...ground, "store"],

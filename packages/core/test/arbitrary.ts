@@ -156,6 +156,7 @@ const header: Arbitrary<RequestHeader> = fc.record(
     providerOptions: fc.dictionary(fc.constantFrom("openai", "anthropic"), jsonObject, { maxKeys: 2 }),
     outputSchema: anyJson,
     reasoning: fc.constantFrom("send", "turn", "drop"),
+    images: fc.constant("send" as const),
   },
   { requiredKeys: ["model", "tools"] },
 );

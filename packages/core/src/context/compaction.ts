@@ -4,7 +4,7 @@
  * Owns: sizes and boundaries. Does not own: when to compact, and by what. Pure; nothing here changes the state.
  */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { promptStart, pruned, resultsOf } from "./projection.ts";
+import { answersOf, promptStart, pruned } from "./projection.ts";
 import { messageChars, tokensOf } from "./size.ts";
 import { type ContextState, charsOf } from "./state.ts";
 
@@ -21,7 +21,8 @@ export interface Boundary {
 /** Estimated tokens of all messages, the open one with its results so far included. */
 export function sizeOf(state: ContextState): number {
   const { open } = state;
-  return tokensOf(charsOf(state) + (open ? messageChars(resultsOf(state, open)) : 0));
+  const answers = open ? answersOf(state, open) : [];
+  return tokensOf(answers.reduce((sum, message) => sum + messageChars(message), charsOf(state)));
 }
 
 /** Ascending. What an earlier compaction has replaced is behind all of them. */

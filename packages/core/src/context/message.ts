@@ -25,8 +25,14 @@ export function goOnMessage(): LanguageModelV4Message {
   return { role: "user", content: [textPart(goOn)] };
 }
 
-export function userMessage(content: readonly Part[]): LanguageModelV4Message {
-  const parts = content.flatMap(userPart);
+type UserContent = Extract<LanguageModelV4Message, { role: "user" }>["content"];
+
+/** `images`: whether pictures go along, or only their names. */
+export function userMessage(content: readonly Part[], images?: "send" | undefined): LanguageModelV4Message {
+  const parts = content.flatMap((part): UserContent => {
+    const shown = images === "send" ? picture(part) : undefined;
+    return shown ? [shown] : userPart(part);
+  });
   return { role: "user", content: parts.length > 0 ? parts : [textPart(emptyInput)] };
 }
 
@@ -44,13 +50,35 @@ function textPart(text: string): LanguageModelV4TextPart {
   return { type: "text", text };
 }
 
-function userPart(part: Part): (LanguageModelV4TextPart | LanguageModelV4FilePart)[] {
-  if (part.type === "file" && part.url !== undefined && URL.canParse(part.url)) {
-    const filename = part.filename === undefined ? {} : { filename: part.filename.toWellFormed() };
-    return [{ type: "file", mediaType: part.mediaType, data: { type: "url", url: new URL(part.url) }, ...filename }];
-  }
+function userPart(part: Part): LanguageModelV4TextPart[] {
   const text = partText(part);
   return isBlank(text) ? [] : [textPart(text.toWellFormed())];
+}
+
+/** A file of the store stands in a prompt under this scheme until the request is made: its bytes are no part of the fold. */
+export const blobScheme = "pawl-blob:";
+
+/** Undefined: none, or where it is cannot be told. */
+export function picture(part: Part): LanguageModelV4FilePart | undefined {
+  if (part.type !== "file" || !/^image\/[\w.+-]+$/.test(part.mediaType)) return undefined;
+  const at = part.blob === undefined ? part.url : `${blobScheme}${part.blob}`;
+  if (at === undefined || !URL.canParse(at)) return undefined;
+  const filename = part.filename === undefined ? {} : { filename: part.filename.toWellFormed() };
+  return { type: "file", mediaType: part.mediaType, data: { type: "url", url: new URL(at) }, ...filename };
+}
+
+/**
+ * The pictures among results, behind them: a block between two results would break their run, and not every endpoint takes
+ * one inside. Undefined where there is none.
+ */
+export function picturesMessage(
+  outputs: readonly { tool: string; output: ToolOutput }[],
+): LanguageModelV4Message | undefined {
+  const content = outputs.flatMap(({ tool, output }) => {
+    const shown = output.content.flatMap((part) => picture(part) ?? []);
+    return shown.length > 0 ? [textPart(`[shown by ${tool}]`), ...shown] : [];
+  });
+  return content.length > 0 ? { role: "user", content } : undefined;
 }
 
 function partText(part: Part): string {

@@ -17,7 +17,7 @@ import type { Fold } from "../log/fold.ts";
 import { pendingOf, track, trackEager, unsettled } from "../tool/pending.ts";
 import { missingOutput } from "../tool/settle.ts";
 import { assistantMessage, needsStandIn, type Replay, type WireName } from "./assistant.ts";
-import { goOnMessage, isBlank, toolResult, userMessage, wireToolName } from "./message.ts";
+import { goOnMessage, isBlank, picturesMessage, toolResult, userMessage, wireToolName } from "./message.ts";
 import { add, type ContextState, emptyState, type OpenMessage, type Past } from "./state.ts";
 import { isHome, type Target } from "./target.ts";
 
@@ -34,7 +34,7 @@ export function promptOf(state: ContextState, instructions: string | undefined):
   const prompt = promptStart(instructions);
   // Not a spread: a long session's messages would be pushed as arguments.
   for (const message of state.messages) prompt.push(message);
-  if (state.open) prompt.push(resultsOf(state, state.open));
+  if (state.open) prompt.push(...answersOf(state, state.open));
   return prompt;
 }
 
@@ -104,7 +104,7 @@ function shape(state: ContextState, entry: LogEntry): void {
   switch (event.type) {
     case "input.accepted":
       close(state);
-      add(state, userMessage(event.content), { seq, input: true, settled: true });
+      add(state, userMessage(event.content, state.target.images), { seq, input: true, settled: true });
       break;
     case "turn.started":
       if (state.target.reasoning === "turn") forgetThoughts(state);
@@ -212,22 +212,29 @@ function close(state: ContextState): void {
   const { open } = state;
   if (!open) return;
   state.open = undefined;
-  add(state, resultsOf(state, open), { seq: open.seq, settled: true });
+  const answers = answersOf(state, open);
+  for (const [at, message] of answers.entries())
+    add(state, message, { seq: open.seq, settled: at === answers.length - 1 });
 }
 
-/** The results of the open message as they would be sent now. */
-export function resultsOf(
-  { prunes }: ContextState,
+/** The results of the open message as they would be sent now, and the pictures among them. */
+export function answersOf(
+  { prunes, target }: ContextState,
   { pending, calls, settledAt }: OpenMessage,
-): LanguageModelV4Message {
+): LanguageModelV4Message[] {
+  const shown: Parameters<typeof picturesMessage>[0][number][] = [];
   const content = calls.flatMap(({ id, wireId, wireName }) => {
     const call = pending.get(id);
     if (!call) return [];
+    const output = call.output ?? missingOutput(call);
     const at = settledAt.get(id) ?? Number.POSITIVE_INFINITY;
     const mostChars = Math.min(...prunes.filter(({ upTo }) => upTo >= at).map(({ chars }) => chars));
-    return [toolResult(wireName, wireId, call.output ?? missingOutput(call), mostChars)];
+    // An old picture goes with what is cut from old results.
+    if (mostChars === Number.POSITIVE_INFINITY) shown.push({ tool: wireName, output });
+    return [toolResult(wireName, wireId, output, mostChars)];
   });
-  return { role: "tool", content };
+  const pictures = target.images === "send" ? picturesMessage(shown) : undefined;
+  return [{ role: "tool", content }, ...(pictures ? [pictures] : [])];
 }
 
 /** Only text: reasoning, calls and signatures of a broken message prove nothing and would be refused. */

@@ -8,14 +8,17 @@ export interface Target {
   /** Names that the request declares. A declared name goes out as it is spelled. */
   tools: ReadonlySet<string>;
   reasoning?: ReasoningReplay;
+  /** Pictures go along; else their names do. */
+  images?: "send";
 }
 
-export function targetOf({ model, tools, reasoning }: RequestHeader): Target {
+export function targetOf({ model, tools, reasoning, images }: RequestHeader): Target {
   return {
     provider: model.provider,
     model: model.id,
     tools: new Set(tools.map((tool) => tool.name)),
     ...(reasoning ? { reasoning } : {}),
+    ...(images ? { images } : {}),
   };
 }
 
@@ -32,7 +35,7 @@ function familyOf(id: string): string {
 const undeclared: ReadonlySet<string> = new Set();
 
 /** Equal for targets that are told the same: of declared names, only those matter that would be changed otherwise. */
-export function targetKey({ provider, model, tools, reasoning }: Target): string {
+export function targetKey({ provider, model, tools, reasoning, images }: Target): string {
   const odd = [...tools].filter((name) => wireToolName(name, undeclared) !== name).sort();
-  return JSON.stringify([provider, model, reasoning ?? null, odd]);
+  return JSON.stringify([provider, model, reasoning ?? null, images ?? null, odd]);
 }

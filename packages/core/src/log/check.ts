@@ -150,6 +150,7 @@ export const headerShape = object<RequestHeader>({
   providerOptions: optional(json()),
   outputSchema: optional(json()),
   reasoning: optional(oneOf("send", "turn", "drop")),
+  images: optional(oneOf("send")),
 });
 
 const output = object<ToolOutput>({

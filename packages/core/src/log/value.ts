@@ -17,6 +17,11 @@ export interface RequestHeader {
   providerOptions?: { [provider: string]: { [key: string]: Json | undefined } };
   outputSchema?: Json;
   reasoning?: ReasoningReplay;
+  /**
+   * `send`: the model is shown pictures (`image/*`) that people and tools hand over. Absent: it is told their names; a model
+   * that takes none would refuse this request, and every later one.
+   */
+  images?: "send";
 }
 
 /**

@@ -23,6 +23,10 @@ export interface Agent {
   providerOptions?: NonNullable<RequestHeader["providerOptions"]>;
   /** Which reasoning goes back to the model; default: what carries the provider's own proof. */
   reasoning?: ReasoningReplay;
+  /** Whether the model is shown pictures that people and tools hand over, or told their names; default `name`. */
+  images?: "send" | "name";
+  /** Marks up to where a provider should keep a request's prefix, where it wants to be told (Anthropic); default `auto`. */
+  cache?: "auto" | "off";
   /** Changes to {@link defaultPolicy}: data, per failure kind and per budget. */
   recovery?: Partial<RecoveryPolicy>;
   /** Changes to {@link defaultWatch}, milliseconds; 0 switches a deadline off. */
@@ -69,6 +73,7 @@ export interface PreparedAgent {
   approver: Approver | undefined;
   unanswered: Unanswered;
   approvalMs: number;
+  cache: "auto" | "off";
   eagerReads: boolean;
   afterAbort: "keep" | "return";
   pauseMs: number;
@@ -119,6 +124,7 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     approver: agent.approver,
     unanswered: agent.unanswered ?? "deny",
     approvalMs: agent.approvalMs ?? 0,
+    cache: agent.cache ?? "auto",
     eagerReads: agent.eagerReads ?? false,
     afterAbort: agent.afterAbort ?? "keep",
     pauseMs: agent.pauseMs ?? limit.pauseMs,
@@ -168,5 +174,6 @@ function headerOf(agent: Agent, tools: PreparedTools): RequestHeader {
     ...(agent.toolChoice ? { toolChoice: agent.toolChoice } : {}),
     ...(agent.providerOptions ? { providerOptions: agent.providerOptions } : {}),
     ...(agent.reasoning ? { reasoning: agent.reasoning } : {}),
+    ...(agent.images === "send" ? { images: "send" as const } : {}),
   };
 }

@@ -76,7 +76,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
     exposure,
     failure,
     decision: decideAfter(driver, failure, { exposure, durationMs: 0 }),
-    usage: estimateUsage(await driver.context.prompt(agent.header.instructions), parts),
+    usage: estimateUsage(await driver.context.prompt(agent), parts),
     durationMs: 0,
     ...(parts.length > 0 ? { fragment: parts } : {}),
   });
@@ -85,7 +85,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
 async function request(driver: Driver, attempt: string, eager: EagerReads | undefined): Promise<AttemptResult> {
   const { feed, store, session, lease, effects, agent, context } = driver;
   const journal = new Journal(store, session, lease.epoch, attempt, effects);
-  const options = callOptions(agent.header, await context.prompt(agent.header.instructions));
+  const options = callOptions(agent.header, await context.prompt(agent));
   try {
     const result = await runAttempt(
       {

@@ -76,10 +76,7 @@ function figures({ tokens, size }: Measured, saved: number): { tokensBefore: num
 async function request(driver: Driver, attempt: string, upTo: number): Promise<AttemptResult> {
   const { agent, context, effects, abort } = driver;
   const asked = { role: "user", content: [{ type: "text", text: summaryRequest }] } as const;
-  const prompt = [
-    ...(await context.promptUpTo(agent.header.instructions, upTo)),
-    { ...asked, content: [...asked.content] },
-  ];
+  const prompt = [...(await context.promptUpTo(agent, upTo)), { ...asked, content: [...asked.content] }];
   const silent = { started: () => {}, delta: () => {}, ended: () => {} };
   const options = callOptions(agent.header, prompt);
   const { model, watch } = agent;

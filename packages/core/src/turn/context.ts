@@ -11,9 +11,11 @@ import type { Fold } from "../log/fold.ts";
 import { pages } from "../store/pages.ts";
 import type { Store } from "../store/store.ts";
 import type { PreparedAgent } from "./agent.ts";
+import { withAttachments } from "./attachment.ts";
 import type { Measured } from "./compaction.ts";
 import { Handover } from "./handover.ts";
 import type { Follower } from "./ledger.ts";
+import { withMarkers } from "./marker.ts";
 import type { TurnState } from "./state.ts";
 
 /** What is in the log and not read yet: everything behind `from`, up to `to`. */
@@ -68,15 +70,21 @@ export class LiveContext implements Follower {
     for (const entry of unread.since) this.#take(entry);
   }
 
-  async prompt(instructions: string | undefined): Promise<LanguageModelV4Prompt> {
+  async prompt(agent: PreparedAgent): Promise<LanguageModelV4Prompt> {
     await this.load();
-    return this.#handover.of(promptOf(this.#state, instructions));
+    return this.#given(promptOf(this.#state, agent.header.instructions), agent);
   }
 
   /** The messages up to a boundary. */
-  async promptUpTo(instructions: string | undefined, seq: number): Promise<LanguageModelV4Prompt> {
+  async promptUpTo(agent: PreparedAgent, seq: number): Promise<LanguageModelV4Prompt> {
     await this.load();
-    return this.#handover.of(promptUpTo(this.#state, instructions, seq));
+    return this.#given(promptUpTo(this.#state, agent.header.instructions, seq), agent);
+  }
+
+  async #given(prompt: LanguageModelV4Prompt, { header, cache }: PreparedAgent): Promise<LanguageModelV4Prompt> {
+    const copies = this.#handover.of(prompt);
+    const shown = header.images === "send" ? await withAttachments(this.#store, copies) : copies;
+    return cache === "off" ? shown : withMarkers(shown, header.model.provider);
   }
 
   /** Tokens of the next request: the larger of what was reported and our own estimate, each with what came since. */

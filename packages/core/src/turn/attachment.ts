@@ -1,0 +1,36 @@
+/** The bytes of pictures, put into a prompt as it leaves: what the fold has of them is where they are. */
+import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { blobScheme } from "../context/message.ts";
+import { limit } from "../limit.ts";
+import type { Store } from "../store/store.ts";
+
+type UserContent = Extract<LanguageModelV4Message, { role: "user" }>["content"];
+
+/** Messages without pictures stay the very same. */
+export async function withAttachments(store: Store, prompt: LanguageModelV4Prompt): Promise<LanguageModelV4Prompt> {
+  return Promise.all(
+    prompt.map(async (message) => {
+      if (message.role !== "user" || !message.content.some((part) => hashOf(part) !== undefined)) return message;
+      const content = await Promise.all(message.content.map((part) => attached(store, part)));
+      return { ...message, content };
+    }),
+  );
+}
+
+async function attached(store: Store, part: UserContent[number]): Promise<UserContent[number]> {
+  const hash = hashOf(part);
+  if (hash === undefined || part.type !== "file") return part;
+  const bytes = await store.getBlob(hash);
+  if (bytes && bytes.byteLength <= limit.imageBytes) return { ...part, data: { type: "data", data: bytes } };
+  // The same words every time: a picture that was erased, or is larger than endpoints take.
+  return { type: "text", text: `[${part.filename ?? "a picture"} (${part.mediaType}) cannot be shown]` };
+}
+
+function hashOf(part: UserContent[number]): string | undefined {
+  const url = part.type === "file" ? urlOf(part) : undefined;
+  return url?.startsWith(blobScheme) ? url.slice(blobScheme.length) : undefined;
+}
+
+function urlOf({ data }: LanguageModelV4FilePart): string | undefined {
+  return data.type === "url" ? data.url.href : undefined;
+}

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { limit } from "../src/limit.ts";
+import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
+import { defineTool } from "../src/tool/tool.ts";
+import type { Agent } from "../src/turn/agent.ts";
+import { agentOf, assertLawful, TurnWorld } from "./turn-world.ts";
+
+const answer: ScriptEntry = [...say("done"), finish()];
+const bytes = new Uint8Array([137, 80, 78, 71, 1, 2, 3]);
+const inputSchema = { type: "object" as const };
+
+/** A tool that shows a picture. */
+const look = defineTool({
+  inputSchema,
+  effect: "read",
+  execute: () => ({
+    content: [
+      { type: "text", text: "here" },
+      { type: "file", mediaType: "image/png", url: `data:image/png;base64,${Buffer.from(bytes).toString("base64")}` },
+    ],
+  }),
+});
+const act = defineTool({ inputSchema, execute: () => "acted" });
+
+async function asked(script: ScriptEntry[], rest: Partial<Agent> = {}) {
+  const world = new TurnWorld();
+  const session = await world.session();
+  const agent = agentOf(script, { tools: { look, act }, ...rest });
+  await world.effects.run(session.run(agent, "go").result);
+  assertLawful(await session.entries());
+  return { world, prompts: agent.model.requests.map(({ prompt }) => prompt) };
+}
+
+function pictures(prompt: LanguageModelV4Prompt | undefined): Uint8Array[] {
+  return (prompt ?? []).flatMap((message) =>
+    message.role === "user"
+      ? message.content.flatMap((part) =>
+          part.type === "file" && part.data.type === "data" ? [part.data.data as Uint8Array] : [],
+        )
+      : [],
+  );
+}
+
+describe("pictures", () => {
+  test("R48: what a tool shows comes behind all results of its message, as bytes, and stays there", async () => {
+    const script: ScriptEntry[] = [
+      [...call("look", {}, "c1"), ...call("act", {}, "c2"), finish()],
+      [...call("act", {}, "c3"), finish()],
+      answer,
+    ];
+    const { prompts } = await asked(script, { images: "send" });
+    assert.deepEqual(
+      prompts[1]?.map(({ role }) => role),
+      ["user", "assistant", "tool", "user"],
+    );
+    assert.deepEqual(pictures(prompts[1]), [bytes]);
+    assert.deepEqual(prompts[2]?.slice(0, 4), prompts[1]);
+  });
+
+  test("by default the model is told its name: one that takes no pictures would refuse every later request", async () => {
+    const { prompts } = await asked([[...call("look", {}), finish()], answer]);
+    assert.deepEqual(
+      prompts[1]?.map(({ role }) => role),
+      ["user", "assistant", "tool"],
+    );
+    assert.match(JSON.stringify(prompts[1]), /\[file .*\(image\/png\)\]/);
+  });
+
+  test("a picture of a person goes along; what is no picture, too large, or gone, is named", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const blob = await world.store.putBlob(bytes);
+    const large = await world.store.putBlob(new Uint8Array(limit.imageBytes + 1));
+    const file = (mediaType: string, hash: string, filename: string) => ({
+      type: "file" as const,
+      mediaType,
+      blob: hash,
+      filename,
+    });
+    const agent = agentOf([answer], { images: "send" });
+    const input = [
+      { type: "text" as const, text: "what is it?" },
+      file("image/png", blob, "a.png"),
+      file("image/png", large, "b.png"),
+      file("image/png", "0".repeat(64), "c.png"),
+      file("application/pdf", blob, "d.pdf"),
+      { type: "file" as const, mediaType: "audio/mpeg", url: "https://example.org/e.mp3" },
+    ];
+    await world.effects.run(session.run(agent, input).result);
+    const prompt = agent.model.requests[0]?.prompt;
+    assert.deepEqual(pictures(prompt), [bytes]);
+    const text = JSON.stringify(prompt);
+    for (const said of [
+      "b.png (image/png) cannot be shown",
+      "c.png (image/png) cannot be shown",
+      "file d.pdf",
+      "example.org/e.mp3",
+    ])
+      assert.ok(text.includes(said), said);
+  });
+});
+
+describe("cache breakpoints", () => {
+  const script: ScriptEntry[] = [[...call("act", {}, "c1"), finish()], [...call("act", {}, "c2"), finish()], answer];
+
+  async function prompts(cache: "auto" | "off", provider: string) {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const { model, ...rest } = agentOf(script, { tools: { act }, instructions: "be brief", cache });
+    await world.effects.run(session.run({ ...rest, model: { ...model, provider } }, "go").result);
+    return model.requests.map(({ prompt }) => prompt);
+  }
+
+  const marked = (prompt: LanguageModelV4Prompt | undefined) =>
+    (prompt ?? []).flatMap(({ providerOptions }, at) => (providerOptions?.["anthropic"]?.["cacheControl"] ? [at] : []));
+
+  test("instructions, the end of this request and of the one before are marked, at most four; the content is the same", async () => {
+    const asked = await prompts("auto", "anthropic.messages");
+    assert.deepEqual(asked.map(marked), [
+      [0, 1],
+      [0, 1, 3],
+      [0, 3, 5],
+    ]);
+    const plain = await prompts("off", "anthropic.messages");
+    const bare = (prompt: LanguageModelV4Prompt) => prompt.map(({ role, content }) => ({ role, content }));
+    assert.deepEqual(asked.map(bare), plain.map(bare));
+    assert.deepEqual(plain.flatMap(marked), []);
+  });
+
+  test("other providers are sent none", async () => {
+    assert.deepEqual((await prompts("auto", "openai.chat")).flatMap(marked), []);
+  });
+});
