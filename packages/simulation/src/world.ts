@@ -119,7 +119,10 @@ function before(a: Event, b: Event): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
 
-/** All promises that can settle have. Nothing in this world waits for anything but promises and events. */
+/**
+ * All promises that can settle have: a tick runs when no microtask is left, and nothing in this world waits for anything
+ * but promises and events. A turn of the event loop would do the same at several times the cost.
+ */
 export function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => process.nextTick(resolve));
 }
