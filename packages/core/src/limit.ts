@@ -24,6 +24,8 @@ export const limit = {
   attemptsPerStep: 6,
   /** And of one turn: each of its steps needs one, and half as many again may be lost on the way. */
   attemptsPerTurn: 300,
+  /** Answers of one step that deliver nothing: one is tried again as it is, the second with a word that asks for one. */
+  emptiesPerStep: 3,
   /** Sealed fragments of one step: a model that only thinks and breaks is not cured by a third try. */
   sealsPerStep: 2,
   /** The cap on what one tool result brings into context, in UTF-16 units; the rest is cut with a note. */

@@ -8,6 +8,7 @@
  * 3. Every retry is counted against a budget that survives crashes (L6).
  */
 import { unreachable } from "../error.ts";
+import { limit } from "../limit.ts";
 import type { Action, Decision, Exposure, Failure } from "../log/value.ts";
 import { type ExposureRow, exposureRow } from "./exposure.ts";
 import { backoffMs, type Preset, type RecoveryPolicy } from "./policy.ts";
@@ -17,6 +18,8 @@ export interface Spent {
   attemptsOfStep: number;
   attemptsOfTurn: number;
   sealsOfStep: number;
+  /** Answers of this step that delivered nothing, this one included; absent where nobody counts. */
+  emptiesOfStep?: number;
   /** Compactions already tried for an overflow in this step. */
   compactionsOfStep: number;
   /** Whether replayed provider state was already stripped in this step. */
@@ -130,11 +133,12 @@ function exhausted(
   delayMs: number,
   moment: Moment,
 ): Decision | undefined {
-  const { attemptsOfStep, attemptsOfTurn, sealsOfStep, elapsedMsOfTurn = 0, costOfTurn = 0 } = spent;
+  const { attemptsOfStep, attemptsOfTurn, sealsOfStep, emptiesOfStep = 0, elapsedMsOfTurn = 0, costOfTurn = 0 } = spent;
   if (attemptsOfStep >= policy.attemptsPerStep) return stop(moment, `${attemptsOfStep} attempts of this step failed`);
   if (attemptsOfTurn >= policy.attemptsPerTurn) {
     return stop(moment, `${attemptsOfTurn} attempts of this turn are used up`);
   }
+  if (emptiesOfStep >= limit.emptiesPerStep) return stop(moment, `the model answered nothing ${emptiesOfStep} times`);
   if (action === "seal" && sealsOfStep >= policy.sealsPerStep) {
     return stop(moment, `the model's reasoning broke off ${sealsOfStep + 1} times in this step`);
   }

@@ -25,6 +25,13 @@ export function goOnMessage(): LanguageModelV4Message {
   return { role: "user", content: [textPart(goOn)] };
 }
 
+/** Said once, after two answers that delivered nothing. */
+const nudge = "Your last answers were empty. Answer now, or say what you would need to answer.";
+
+export function nudgeMessage(): LanguageModelV4Message {
+  return { role: "user", content: [textPart(nudge)] };
+}
+
 type UserContent = Extract<LanguageModelV4Message, { role: "user" }>["content"];
 
 /** `images`: whether pictures go along, or only their names. */

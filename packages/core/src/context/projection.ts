@@ -17,11 +17,22 @@ import type { Fold } from "../log/fold.ts";
 import { pendingOf, track, trackEager, unsettled } from "../tool/pending.ts";
 import { missingOutput } from "../tool/settle.ts";
 import { assistantMessage, needsStandIn, type Replay, type WireName } from "./assistant.ts";
-import { goOnMessage, isBlank, picturesMessage, toolResult, userMessage, wireToolName } from "./message.ts";
+import {
+  goOnMessage,
+  isBlank,
+  nudgeMessage,
+  picturesMessage,
+  toolResult,
+  userMessage,
+  wireToolName,
+} from "./message.ts";
 import { add, type ContextState, emptyState, type OpenMessage, type Past } from "./state.ts";
 import { isHome, type Target } from "./target.ts";
 
 export type { ContextState };
+
+/** One answer that delivers nothing is tried again as it is. */
+const emptiesToNudge = 2;
 
 export const interruptedSuffix = " [interrupted]";
 
@@ -107,6 +118,7 @@ function shape(state: ContextState, entry: LogEntry): void {
       add(state, userMessage(event.content, state.target.images), { seq, input: true, settled: true });
       break;
     case "turn.started":
+      state.empties = 0;
       if (state.target.reasoning === "turn") forgetThoughts(state);
       break;
     case "attempt.started":
@@ -118,9 +130,14 @@ function shape(state: ContextState, entry: LogEntry): void {
       state.fragment = undefined;
       // A turn that continues another, a steer that was withdrawn: nobody has said anything since the model did.
       if (!state.open && state.messages.at(-1)?.role === "assistant") add(state, goOnMessage(), { seq, settled: true });
+      // The same request a third time would give the same nothing.
+      if (state.empties < emptiesToNudge) break;
+      add(state, nudgeMessage(), { seq, settled: true });
+      state.empties = 0;
       break;
     case "attempt.ended":
       if (event.attempt !== state.attempt) break;
+      if (event.failure?.kind === "empty") state.empties += 1;
       if (event.end === "failed" || event.end === "interrupted") state.fragment = event.fragment;
       break;
     case "message.committed":
@@ -145,6 +162,7 @@ function shape(state: ContextState, entry: LogEntry): void {
 
 function commit(state: ContextState, event: EventOf<"message.committed">, seq: number): void {
   close(state);
+  state.empties = 0;
   const calls: OpenMessage["calls"] = [];
   const wires = event.parts.flatMap((part): WireName[] => {
     if (part.type !== "tool-call") return [];

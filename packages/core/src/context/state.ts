@@ -30,6 +30,8 @@ export interface ContextState extends Past {
   aside: string | undefined;
   /** What the attempt had let out when it ended without a commit; sent if it ends the turn. */
   fragment: MessagePart[] | undefined;
+  /** Answers since the last message that delivered nothing. */
+  empties: number;
   /** Reads that were entered while that attempt was open. */
   eager: EagerEntries;
   ids: WireIds;
@@ -98,6 +100,7 @@ export function emptyState(target: Target, past: Partial<Past> = {}): ContextSta
     attempt: undefined,
     aside: undefined,
     fragment: undefined,
+    empties: 0,
     eager: new Map(),
     ids: new WireIds(),
     committed: new Set(),

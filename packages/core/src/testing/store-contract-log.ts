@@ -23,6 +23,26 @@ const creating: StoreCase[] = [
     },
   },
   {
+    title: "a store does not look into payloads: every byte, none and many come back as they were",
+    async run({ store }) {
+      const every = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+      const payloads = [
+        every,
+        new Uint8Array(),
+        new Uint8Array(3),
+        every.toReversed(),
+        new Uint8Array(70_000).fill(0xff),
+      ];
+      const records = notes("s", 0, 0, ...payloads.map(String)).map((record, index) => {
+        const payload = payloads[index] ?? every;
+        return { ...record, payload, checksum: payloadHash(payload).slice(0, 32) };
+      });
+      await store.create({ session: "s", records, head: {} });
+      assert.deepEqual(await store.read("s"), records);
+      assert.deepEqual(await store.readTail("s", { limit: 2 }), records.slice(-2));
+    },
+  },
+  {
     title: "an id that exists, or did, is refused and the first session stays",
     async run(scene) {
       const { store } = scene;

@@ -92,7 +92,7 @@ export class TestDriver {
   epoch: number;
   seq: number;
 
-  private constructor(store: Store, session: string, holder: Holder, epoch: number, seq: number) {
+  constructor(store: Store, session: string, holder: Holder, epoch: number, seq: number) {
     this.#store = store;
     this.session = session;
     this.holder = holder;

@@ -68,6 +68,7 @@ export function decideAfter(
     attemptsOfStep: step.attempts,
     attemptsOfTurn: turn?.attempts ?? 0,
     sealsOfStep: step.seals,
+    emptiesOfStep: step.empties + (failure.kind === "empty" ? 1 : 0),
     compactionsOfStep: step.attempt?.purpose === "compaction" ? Number.POSITIVE_INFINITY : step.compactions,
     stripped: step.stripped,
     elapsedMsOfTurn: (turn?.elapsedMs ?? 0) + durationMs,

@@ -61,6 +61,7 @@ export interface OpenStep {
   id: string;
   attempts: number;
   seals: number;
+  empties: number;
   compactions: number;
   stripped: boolean;
   /** Begun and not ended. */
@@ -167,6 +168,7 @@ function startStep(turn: OpenTurn, event: EventOf<"step.started">): void {
     id: event.step,
     attempts: 0,
     seals: 0,
+    empties: 0,
     compactions: 0,
     stripped: false,
     attempt: undefined,
@@ -199,6 +201,7 @@ function applyToStep(state: TurnState, turn: OpenTurn, step: OpenStep, entry: Lo
     case "attempt.ended":
       turn.elapsedMs += event.durationMs + (event.decision?.delayMs ?? 0);
       turn.cost += event.cost ?? 0;
+      if (event.failure?.kind === "empty") step.empties += 1;
       if (step.attempt?.purpose === "compaction") endSummary(state, step, event);
       else endAttempt(step, event);
       step.attempt = undefined;
