@@ -3,6 +3,7 @@
  * before it is answered.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { Plot } from "./plot.ts";
 import type { Process } from "./process.ts";
 import type { Random } from "./random.ts";
 import type { Referee } from "./referee.ts";
@@ -11,7 +12,7 @@ import type { World } from "./world.ts";
 
 type Part = LanguageModelV4StreamPart;
 type Piece = Part | { fail: Error } | { silence: true };
-type Answer = Piece[] | { reject: Error };
+export type Answer = Piece[] | { reject: Error };
 
 export interface ModelSeat {
   world: World;
@@ -21,6 +22,7 @@ export interface ModelSeat {
   session: string;
   /** Whether it still misbehaves. */
   wild(): boolean;
+  plot?: Plot | undefined;
 }
 
 export function simulatedModel(seat: ModelSeat): LanguageModelV4 {
@@ -33,7 +35,8 @@ export function simulatedModel(seat: ModelSeat): LanguageModelV4 {
     doStream: async (options) => {
       const aside = isSummaryRequest(options);
       if (!aside) seat.referee.requested(seat.session, options.prompt);
-      const answer = seat.wild() ? drawAnswer(seat, aside) : calmAnswer(aside);
+      const told = seat.plot && (seat.plot.answers.shift() ?? calmAnswer(aside));
+      const answer = told ?? (seat.wild() ? drawAnswer(seat, aside) : calmAnswer(aside));
       if (!Array.isArray(answer)) {
         await new Promise<void>((resolve) => seat.process.after(seat.world.random.below(300), "refusal", resolve));
         throw answer.reject;
@@ -192,7 +195,7 @@ function streamOf(
   });
 }
 
-function text(words: string, id: string): Part[] {
+export function text(words: string, id: string): Part[] {
   return [
     { type: "text-start", id },
     { type: "text-delta", id, delta: words },
@@ -200,7 +203,7 @@ function text(words: string, id: string): Part[] {
   ];
 }
 
-function call(toolName: string, id: string, input = '{"a":1}'): Part[] {
+export function call(toolName: string, id: string, input = '{"a":1}'): Part[] {
   return [
     { type: "tool-input-start", id, toolName },
     { type: "tool-input-delta", id, delta: input },
@@ -220,7 +223,7 @@ function providerCall(): Part[] {
   ];
 }
 
-function finish(unified: "stop" | "tool-calls" | "length"): Part {
+export function finish(unified: "stop" | "tool-calls" | "length"): Part {
   const inputTokens = { total: 100, noCache: 100, cacheRead: undefined, cacheWrite: undefined };
   const outputTokens = { total: 10, text: 10, reasoning: undefined };
   return { type: "finish", usage: { inputTokens, outputTokens }, finishReason: { unified, raw: unified } };

@@ -4,13 +4,14 @@
  */
 import { forkSession, isPawlError, openSession, rewindSession, type Session, type Turn } from "@pawl/core";
 import type { Disk } from "./disk.ts";
+import type { Plot } from "./plot.ts";
 import { Process } from "./process.ts";
 import type { Referee } from "./referee.ts";
 import type { Settings } from "./settings.ts";
 import { simulatedAgent } from "./workshop.ts";
 import type { World } from "./world.ts";
 
-type Mode = "run" | "resume" | "continue";
+export type Mode = "run" | "resume" | "continue";
 
 export interface Drive {
   session: string;
@@ -43,8 +44,10 @@ export class People {
   readonly #disk: Disk;
   readonly #settings: Settings;
   readonly #referee: Referee;
+  readonly #plot: Plot | undefined;
 
-  constructor(world: World, disk: Disk, settings: Settings, referee: Referee) {
+  constructor(world: World, disk: Disk, settings: Settings, referee: Referee, plot: Plot | undefined) {
+    this.#plot = plot;
     this.#world = world;
     this.#disk = disk;
     this.#settings = settings;
@@ -61,9 +64,15 @@ export class People {
   drive(process: Process, session: string, mode: Mode, input = "go on"): Drive {
     const drive: Drive = { session, process, mode, over: false, completed: false };
     this.drives.push(drive);
-    const { referee } = { referee: this.#referee };
-    const seat = { world: this.#world, process, settings: this.#settings, referee, session, wild: () => this.wild };
-    const agent = simulatedAgent(seat);
+    const agent = simulatedAgent({
+      world: this.#world,
+      process,
+      settings: this.#settings,
+      referee: this.#referee,
+      session,
+      wild: () => this.wild,
+      plot: this.#plot,
+    });
     const begin = async (): Promise<Turn> => {
       const opened = await openSession(process.runtime, session);
       if (mode === "run") return opened.run(agent, input);
@@ -116,14 +125,24 @@ export class People {
     if (this.#world.random.chance(this.#settings.crash / 40)) this.#crash(process);
   }
 
-  #crash(process: Process): void {
+  /** The driver of `session` dies; another process goes on in `mode`. */
+  crashDriver(session: string, mode: Mode): void {
+    const drive = this.drives.findLast((one) => one.session === session && !one.over);
+    if (drive) this.#crash(drive.process, mode);
+  }
+
+  /** Somebody in another process stops the open turn. */
+  stop(session: string): void {
+    this.#does(session, "abort", (one) => this.#abort(one));
+  }
+
+  #crash(process: Process, mode: Mode = this.#world.random.pick(["resume", "run", "continue"])): void {
     process.crash();
     this.#world.note(`${process.name} dies`);
     for (const drive of this.drives) if (drive.process === process) drive.over = true;
     const next = this.newProcess();
     const left = this.drives.findLast((drive) => drive.process === process);
     if (!left) return;
-    const mode = this.#world.random.pick(["resume", "run", "continue"] as const);
     next.after(this.#world.random.below(this.#world.random.pick([20, 3_000])), "restart", () =>
       this.drive(next, left.session, mode, "and now?"),
     );

@@ -7,6 +7,7 @@
 import { createSession, type Store } from "@pawl/core";
 import { Disk } from "./disk.ts";
 import { type Drive, People } from "./people.ts";
+import type { Plot } from "./plot.ts";
 import { type Breach, Referee } from "./referee.ts";
 import { drawSettings, type Settings } from "./settings.ts";
 import { settled, World } from "./world.ts";
@@ -39,7 +40,7 @@ const tries = 8;
 /** Longer than a lease that nobody gives back. */
 const patienceMs = 20_000;
 
-export async function runSchedule(seed: number, change: Partial<Settings> = {}): Promise<Result> {
+export async function runSchedule(seed: number, change: Partial<Settings> = {}, plot?: Plot): Promise<Result> {
   // Between schedules the event loop turns once: what the engine tidies up, it tidies up there.
   await new Promise((resolve) => setImmediate(resolve));
   const world = new World(seed);
@@ -48,9 +49,9 @@ export async function runSchedule(seed: number, change: Partial<Settings> = {}):
   const people: { now?: People } = {};
   const isAlive = (holder: string) => people.now?.processes.find(({ name }) => name === holder)?.alive;
   const disk = new Disk(world, settings, referee, (holder) => (isAlive(holder) === false ? false : undefined));
-  const town = new People(world, disk, settings, referee);
+  const town = new People(world, disk, settings, referee, plot);
   people.now = town;
-  await goWild(world, town, settings);
+  await goWild(world, town, settings, plot);
   disk.calm = true;
   town.wild = false;
   for (const process of town.processes) if (process.paused) process.wake();
@@ -79,7 +80,7 @@ export async function runSchedule(seed: number, change: Partial<Settings> = {}):
   };
 }
 
-async function goWild(world: World, town: People, settings: Settings): Promise<void> {
+async function goWild(world: World, town: People, settings: Settings, plot: Plot | undefined): Promise<void> {
   const first = town.newProcess();
   town.newProcess();
   let begun = false;
@@ -102,10 +103,11 @@ async function goWild(world: World, town: People, settings: Settings): Promise<v
     }
     if (left > 0) world.after(world.random.next() * settings.paceMs * 2, "people", next);
   };
-  world.after(world.random.next() * settings.paceMs, "people", next);
-  for (let events = 0; events < wildEvents; events += 1) {
-    if (left <= 0 && town.drives.every(({ over }) => over)) return;
+  if (left > 0) world.after(world.random.next() * settings.paceMs, "people", next);
+  for (let events = 1; events <= wildEvents; events += 1) {
+    if (left <= 0 && begun && town.drives.every(({ over }) => over)) return;
     if (!(await world.step())) return;
+    plot?.happened(events, town);
   }
 }
 

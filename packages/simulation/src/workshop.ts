@@ -33,11 +33,13 @@ export function workshop(seat: ModelSeat): ToolSet {
   };
 }
 
-function body({ world, process, settings, wild }: ModelSeat, { signal }: ToolContext): unknown {
+function body({ world, process, settings, wild, plot }: ModelSeat, { signal }: ToolContext): unknown {
   const { random } = world;
+  const toldMs = plot?.bodiesMs.shift();
   if (!wild()) return "done";
   const later = <T>(ms: number, value: T) =>
     new Promise<T>((resolve) => process.after(ms, "body ends", () => resolve(value)));
+  if (toldMs !== undefined) return later(toldMs, "done");
   if (random.chance(settings.toolThrow)) {
     if (random.chance(0.5)) throw random.pick([new Error("no"), undefined, "words"]);
     return later(random.below(500), 0).then(() => Promise.reject(new Error("no, later")));
