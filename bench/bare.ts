@@ -1,9 +1,20 @@
 /** What the baselines of the stream rows do: read a model's stream to its end and count. No runtime, nothing kept. */
-import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4Message } from "@ai-sdk/provider";
 import { promptText } from "./model.ts";
 
-export async function drain(model: LanguageModelV4, onDelta: (text: string) => void): Promise<void> {
-  const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: promptText }] }];
+const asked: LanguageModelV4Message = { role: "user", content: [{ type: "text", text: promptText }] };
+
+/** What a `chatModel` says before its tool and after it. */
+export async function drainChat(model: LanguageModelV4, onDelta: (text: string) => void): Promise<void> {
+  await drain(model, onDelta);
+  await drain(model, onDelta, [asked, { role: "tool", content: [] }]);
+}
+
+export async function drain(
+  model: LanguageModelV4,
+  onDelta: (text: string) => void,
+  prompt: LanguageModelV4Message[] = [asked],
+): Promise<void> {
   const { stream } = await model.doStream({ prompt });
   const reader = stream.getReader();
   for (;;) {

@@ -31,6 +31,18 @@ export async function watchedTurn(
   };
 }
 
+/** A new session through one turn with one tool, with one subscriber that iterates it. */
+export async function chatTurn(
+  runtime: Runtime,
+  model: LanguageModelV4,
+  onDelta: (text: string) => void,
+): Promise<void> {
+  const session = await createSession(runtime);
+  const turn = session.run(toolAgent(model, 1), promptText);
+  for await (const item of turn) if (item.type === "part.delta") onDelta(item.text);
+  completed((await turn.result).outcome.type);
+}
+
 /** Drives a new session through one turn of so many tool steps, with nobody watching. */
 export async function toolTurn(runtime: Runtime, model: LanguageModelV4, steps: number): Promise<void> {
   const session = await createSession(runtime);

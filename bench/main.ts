@@ -5,6 +5,7 @@
 import { statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
+import { Fixtures } from "./fixture.ts";
 import { asJson, heading, machine, told } from "./report.ts";
 import { rows } from "./rows.ts";
 import { runRow } from "./runner.ts";
@@ -24,9 +25,10 @@ async function main(): Promise<number> {
       dir: { type: "string", default: tmpdir() },
     },
   });
-  const names = positionals.length > 0 ? positionals.map((name) => name.toUpperCase()) : Object.keys(rows);
-  const unknown = names.find((name) => !Object.hasOwn(rows, name));
-  if (unknown !== undefined) throw new TypeError(`there is no row ${unknown}; rows: ${Object.keys(rows).join(", ")}`);
+  const names =
+    positionals.length > 0
+      ? [...new Set(positionals.flatMap((name) => rowsOf(name.toUpperCase())))]
+      : Object.keys(rows);
   const rounds = values.quick ? quickRounds : fullRounds;
   const { type } = await statfs(values.dir).catch(() => {
     throw new TypeError(`--dir ${values.dir} is no folder that can be used`);
@@ -35,20 +37,30 @@ async function main(): Promise<number> {
 
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+  const fixtures = new Fixtures(values.dir, stop.signal);
   let code = 0;
   for (const name of names) {
+    if (stop.signal.aborted) break;
     try {
       const row = await rows[name]?.();
       if (!row) continue;
-      const judged = await runRow(row, { rounds, dir: values.dir, signal: stop.signal });
+      const judged = await runRow(row, { rounds, dir: values.dir, fixtures, signal: stop.signal });
       process.stdout.write(`${values.json ? asJson(judged) : told(judged)}\n`);
     } catch (error) {
-      if (stop.signal.aborted) return 130;
-      process.stderr.write(`${name}: ${error instanceof Error ? error.message : String(error)}\n`);
+      if (!stop.signal.aborted)
+        process.stderr.write(`${name}: ${error instanceof Error ? error.message : String(error)}\n`);
       code = 1;
     }
   }
-  return code;
+  await fixtures.remove();
+  return stop.signal.aborted ? 130 : code;
+}
+
+/** `C1` is also its further measures, C1L and the like. */
+function rowsOf(name: string): string[] {
+  const found = Object.keys(rows).filter((row) => row === name || row.slice(0, -1) === name);
+  if (found.length === 0) throw new TypeError(`there is no row ${name}; rows: ${Object.keys(rows).join(", ")}`);
+  return found;
 }
 
 try {

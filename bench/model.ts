@@ -3,7 +3,7 @@
  * with the prompts and be measured in place of the runtime.
  */
 import { setImmediate } from "node:timers/promises";
-import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 
 /** Parts handed over per pull: a read from a socket brings several, and it makes the baseline hard to be near to. */
 const partsPerPull = 16;
@@ -12,6 +12,7 @@ const pullsPerTurn = 64;
 
 /** Five or so characters, as tokens are. */
 const words = ["the ", "quick ", "brown ", "fox ", "jumps "] as const;
+const wordAt = (at: number): string => words[at % words.length] ?? "";
 
 export const promptText = "Go on.";
 
@@ -22,7 +23,7 @@ export function deltaModel(deltas: number): LanguageModelV4 {
     return () => {
       at += 1;
       if (at === 0) return { type: "text-start", id: "1" };
-      if (at <= deltas) return { type: "text-delta", id: "1", delta: words[at % words.length] ?? "" };
+      if (at <= deltas) return { type: "text-delta", id: "1", delta: wordAt(at) };
       if (at === deltas + 1) return { type: "text-end", id: "1" };
       return at === deltas + 2 ? finish("stop") : undefined;
     };
@@ -32,7 +33,7 @@ export function deltaModel(deltas: number): LanguageModelV4 {
 /** Characters of a {@link deltaModel}'s answer. */
 export function charsOf(deltas: number): number {
   let chars = 0;
-  for (let at = 1; at <= deltas; at += 1) chars += words[at % words.length]?.length ?? 0;
+  for (let at = 1; at <= deltas; at += 1) chars += wordAt(at).length;
   return chars;
 }
 
@@ -48,6 +49,29 @@ export function stepModel(steps: number, onRequest: (request: number) => void = 
     const parts = request < steps ? stepParts(request) : lastParts();
     return () => parts.shift();
   });
+}
+
+/**
+ * Answers a person with so many deltas and one tool call, and the call's result with a word. It looks at the prompt and
+ * keeps no count, so that any number of sessions may share it.
+ */
+export function chatModel(deltas: number): LanguageModelV4 {
+  return modelOf(({ prompt }) => {
+    const parts = prompt.at(-1)?.role === "tool" ? lastParts() : chatParts(deltas);
+    let at = 0;
+    return () => parts[at++];
+  });
+}
+
+function chatParts(deltas: number): LanguageModelV4StreamPart[] {
+  const [text, call] = ["1", "call_1"];
+  return [
+    { type: "text-start", id: text },
+    ...Array.from({ length: deltas }, (_, at) => ({ type: "text-delta" as const, id: text, delta: wordAt(at) })),
+    { type: "text-end", id: text },
+    ...callParts(call, argumentsOf(1)),
+    finish("tool-calls"),
+  ];
 }
 
 export const said = "I look at the next part of the file to see how it handles this. ".repeat(4).slice(0, 200);
@@ -68,11 +92,17 @@ function stepParts(step: number): LanguageModelV4StreamPart[] {
     { type: "text-start", id: "1" },
     ...slices(said, 25).map((delta) => ({ type: "text-delta" as const, id: "1", delta })),
     { type: "text-end", id: "1" },
+    ...callParts(call, input),
+    finish("tool-calls"),
+  ];
+}
+
+function callParts(call: string, input: string): LanguageModelV4StreamPart[] {
+  return [
     { type: "tool-input-start", id: call, toolName: "look" },
     ...slices(input, 25).map((delta) => ({ type: "tool-input-delta" as const, id: call, delta })),
     { type: "tool-input-end", id: call },
     { type: "tool-call", toolCallId: call, toolName: "look", input },
-    finish("tool-calls"),
   ];
 }
 
@@ -100,14 +130,16 @@ function finish(reason: "stop" | "tool-calls"): LanguageModelV4StreamPart {
   };
 }
 
-function modelOf(answer: () => () => LanguageModelV4StreamPart | undefined): LanguageModelV4 {
+type Request = Pick<LanguageModelV4CallOptions, "prompt">;
+
+function modelOf(answer: (request: Request) => () => LanguageModelV4StreamPart | undefined): LanguageModelV4 {
   return {
     specificationVersion: "v4",
     provider: "bench",
     modelId: "scripted",
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error("the bench's model only streams")),
-    doStream: async () => ({ stream: streamOf(answer()) }),
+    doStream: async (request) => ({ stream: streamOf(answer(request)) }),
   };
 }
 

@@ -3,7 +3,7 @@ import { availableParallelism, platform } from "node:os";
 import type { Figures, Judged, Side } from "./row.ts";
 
 const columns = ["row", "measure", "baseline", "ours", "score", "least-most", "target", "stretch", "mark", "also"];
-const widths = [4, 40, 12, 12, 9, 14, 9, 9, 16, 0];
+const widths = [5, 44, 12, 12, 9, 14, 9, 9, 16, 0];
 
 /** What the figures depend on besides the code. */
 export function machine(rounds: number, memoryDisk: boolean): string {

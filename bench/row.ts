@@ -5,6 +5,8 @@
  * build: a shared machine is noisy, and a threshold that is wrong once a week is soon ignored.
  */
 
+import type { FixtureName } from "./fixture.ts";
+
 /** What one case measured. `value` is the row's figure; the others are told beside it. */
 export interface Figures {
   value: number;
@@ -20,13 +22,15 @@ export interface Row {
   /** Unit of both cases' `value`. */
   unit: string;
   /** Unit of the score and its limits: `x` is a ratio. */
-  scoreUnit: "x" | " MB";
+  scoreUnit: "x" | " MB" | " KB";
   better: "lower" | "higher";
   target: number;
   stretch: number;
-  /** Each gets an empty folder of its own, which goes afterwards. */
-  baseline(dir: string): Promise<Figures>;
-  ours(dir: string): Promise<Figures>;
+  /** What both read and neither makes: built once a run, and shared by the rows that name it. */
+  fixture?: FixtureName;
+  /** Each gets an empty folder of its own, which goes afterwards, and the folder of the fixture, which stays. */
+  baseline(dir: string, fixture: string): Promise<Figures>;
+  ours(dir: string, fixture: string): Promise<Figures>;
   /** The score of one round. */
   score(baseline: Figures, ours: Figures): number;
   /** What else is worth a look, from the medians of both. */

@@ -60,12 +60,21 @@ test("each pawl command line in the README works", async () => {
     const args = words(line.slice(line.indexOf("npx pawl ") + "npx pawl ".length));
     const asksModel = args.includes("--model");
     const keys = { OPENAI_API_KEY: "test", ANTHROPIC_API_KEY: "test" };
-    const { code, output } = await run([pawl, ...args, ...(asksModel ? ["--base-url", `${server.url}/v1`] : [])], keys);
-    // The session of the examples is whole: there is nothing to resume, and that is said.
-    if (args[0] === "resume") assert.match(output, /has no interrupted turn to resume/);
-    else assert.equal(code, 0, `${line}\n${output}`);
+    const asksPerson = args[0] === "erase" || args[0] === "delete";
+    const extra = [...(asksModel ? ["--base-url", `${server.url}/v1`] : []), ...(asksPerson ? ["--yes"] : [])];
+    const { code, output } = await run([pawl, ...args, ...extra], keys);
+    // The session of the examples is whole and short: there is nothing to take up or to leave out, and that is said.
+    const nothing = nothingTo[args[0] ?? ""];
+    if (code !== 2 || nothing === undefined) assert.equal(code, 0, `${line}\n${output}`);
+    else assert.match(output, nothing, line);
   }
 });
+
+const nothingTo: { [command: string]: RegExp } = {
+  resume: /has no interrupted turn to resume/,
+  continue: /has nothing to continue/,
+  compact: /nothing old enough is in session/,
+};
 
 function words(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? "");

@@ -1,7 +1,11 @@
 /**
  * A process for store-disk.test.ts. `fill DIR`: appends until the store refuses, and says how it went on. `read DIR`:
- * what can be read and what is refused in a folder that it cannot write. One JSON line each.
+ * what can be read and what is refused in a folder that it cannot write. `hold DIR`: keeps the write lock until its stdin
+ * ends. One JSON line each.
  */
+import { once } from "node:events";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { isPawlError } from "../src/error.ts";
 import { decodeAll } from "../src/log/codec.ts";
 import { nodeEffects } from "../src/node/effects.ts";
@@ -17,6 +21,15 @@ function say(what: unknown): void {
 
 function codeOf(error: unknown): string {
   return isPawlError(error) ? error.code : String(error);
+}
+
+if (mode === "hold") {
+  const lock = new DatabaseSync(join(dir, "pawl.db"));
+  lock.exec("BEGIN IMMEDIATE");
+  say("held");
+  await once(process.stdin.resume(), "end");
+  lock.exec("ROLLBACK");
+  process.exit();
 }
 
 const store = await sqliteStore({ dir, ...nodeEffects(), isAlive: () => true });

@@ -1,6 +1,7 @@
 /** Disks that are full, busy, read-only or on another machine. Nothing half-written, nothing lost, and clear words. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,7 +64,7 @@ describe("a full disk (R57)", () => {
     return run("/bin/sh", ["-c", 'ulimit -f 800; exec "$0" "$1" fill "$2"', process.execPath, script, dir]);
   }
 
-  test("a file that may not grow: STORE_FULL each time, every acknowledged record is there and nothing else (R52)", async () => {
+  test("R57: a file that may not grow: STORE_FULL each time, every acknowledged record is there and nothing else (R52)", async () => {
     const dir = folder();
     const { code, lines, errors } = await filled(dir);
     assert.equal(code, 0, errors);
@@ -84,7 +85,7 @@ describe("a full disk (R57)", () => {
     assert.deepEqual(check(dir), "ok");
   });
 
-  test("a partition without room: STORE_FULL, and the same store goes on once there is some", async (t) => {
+  test("R57: a partition without room: STORE_FULL, and the same store goes on once there is some", async (t) => {
     const dir = folder();
     await mkdir(dir);
     const mounted = await run("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", dir]).catch(() => undefined);
@@ -133,7 +134,7 @@ describe("a busy database (R58)", () => {
     return { store, driver, lock };
   }
 
-  test("held for a while: the append waits and is there", async () => {
+  test("R58: held for a while: the append waits and is there", async () => {
     const { store, driver, lock } = await held(60_000);
     const append = driver.append("waited");
     // The thread is at the lock now or will be: either way it must get through.
@@ -145,7 +146,7 @@ describe("a busy database (R58)", () => {
     await store.close();
   });
 
-  test("held for longer than we wait: a typed error for all that waited, reads go on, nothing is lost or half there", async () => {
+  test("R58: held for longer than we wait: a typed error for all that waited, reads go on, nothing is lost or half there", async () => {
     const { store, driver, lock } = await held(1);
     const busy = { code: "STORE_UNAVAILABLE", message: /locked by another process.*try again/ };
     const tries = await Promise.allSettled([
@@ -165,6 +166,31 @@ describe("a busy database (R58)", () => {
     assert.equal(await store.post("s", { id: "p", kind: "input", body: null }), "accepted");
     assert.deepEqual(textsOf(await store.read("s")), ["created", "a"]);
     await store.close();
+  });
+});
+
+describe("another process that keeps the database busy", () => {
+  test("R58: for longer than we wait: STORE_UNAVAILABLE, opening and reading go on; when it lets go everything goes through", async () => {
+    const dir = folder();
+    const store = await open(dir, { busyMs: 50 });
+    await createSession(store, "s");
+    const driver = await TestDriver.take(store, "s", new StoreWorld().holder());
+    const child = spawn(process.execPath, [script, "hold", dir], { stdio: ["pipe", "pipe", "inherit"] });
+    await once(child.stdout, "data");
+    const busy = { code: "STORE_UNAVAILABLE", message: /locked by another process.*try again/ };
+    for (let round = 0; round < 3; round += 1) await assert.rejects(driver.append("refused"), busy);
+    const reader = await open(dir, { busyMs: 50 });
+    assert.deepEqual(textsOf(await reader.read("s")), ["created"]);
+    assert.equal((await reader.list()).length, 1);
+    await assert.rejects(reader.post("s", { id: "p", kind: "input", body: null }), busy);
+    const patient = await open(dir, { busyMs: 60_000 });
+    const waiting = patient.post("s", { id: "p", kind: "input", body: null });
+    child.stdin.end();
+    assert.equal(await waiting, "accepted");
+    await once(child, "close");
+    await driver.append("through");
+    assert.deepEqual(textsOf(await store.read("s")), ["created", "through"]);
+    await Promise.all([store.close(), reader.close(), patient.close()]);
   });
 });
 
@@ -276,7 +302,7 @@ describe("a network file system (R59)", () => {
     await back.close();
   });
 
-  test("two that both believe they hold the lock: the epoch catches the stale one (R55)", async () => {
+  test("R59: two that both believe they hold the lock: the epoch catches the stale one (R55)", async () => {
     const dir = folder();
     const [one, two] = [await open(dir, { fileSystem: 0x6969 }), await open(dir, { fileSystem: 0x6969 })];
     await createSession(one, "s");

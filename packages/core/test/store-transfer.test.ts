@@ -143,7 +143,7 @@ describe("export and import", () => {
     await store.close();
   });
 
-  test("every cut of the file, at any line, is refused (R52)", async () => {
+  test("R52: every cut of the file, at any line, is refused", async () => {
     const source = memoryStore(world);
     await fillStore(source);
     const lines = await exported(source, "fork");

@@ -21,18 +21,13 @@ export interface EntryPage {
 
 /** SESSION_NOT_FOUND where there is none, CORRUPT or SESSION_READ_ONLY as `decodeAll`. */
 export async function* pages(store: Pick<Store, "read">, session: string, after = 0): AsyncGenerator<EntryPage, void> {
-  let seq = after;
-  for (;;) {
-    const records = await store.read(session, { after: seq, limit: limit.pageRecords });
-    if (records.length === 0) {
-      if (seq === 0) throw noSession(session);
-      return;
-    }
-    const entries = await decodePage(store, session, records, seq);
-    seq = records.at(-1)?.seq ?? seq;
-    yield { entries, seq };
-    if (records.length < limit.pageRecords) return;
+  let before = after;
+  for await (const records of recordPages(store, session, after)) {
+    const entries = await decodePage(store, session, records, before);
+    before = records.at(-1)?.seq ?? before;
+    yield { entries, seq: before };
   }
+  if (before === 0) throw noSession(session);
 }
 
 /** The entries of one page of `session`, read with `after`. */
@@ -69,16 +64,37 @@ function readable(record: LogRecord): LogEntry[] {
   }
 }
 
-/** The records as they are, page by page. */
+/** A page that is held, decoded and folded at once: some pages of long texts, not a thousand of them. */
+const pageBytes = 4 * 1024 * 1024;
+/** Nothing is known of the first; the next ones may be so many times as long. */
+const firstPage = 8;
+const growth = 8;
+
+/**
+ * The records as they are, page by page. While one is worked on, the store reads the next. Pages are as long as their
+ * records are short: how long those are is known from the page before.
+ */
 export async function* recordPages(
   store: Pick<Store, "read">,
   session: string,
   after = 0,
 ): AsyncGenerator<LogRecord[], void> {
-  for (let seq = after; ; ) {
-    const records = await store.read(session, { after: seq, limit: limit.pageRecords });
-    if (records.length > 0) yield records;
-    if (records.length < limit.pageRecords) return;
-    seq = records.at(-1)?.seq ?? seq;
+  let asked = Math.min(firstPage, limit.pageRecords);
+  for (let next: Promise<LogRecord[]> | undefined = store.read(session, { after, limit: asked }); next; ) {
+    const records: LogRecord[] = await next;
+    const last = records.at(-1);
+    const more = records.length === asked;
+    asked = pageAfter(records, asked);
+    next = last && more ? store.read(session, { after: last.seq, limit: asked }) : undefined;
+    // Whoever stops here never hears of it.
+    next?.catch(() => {});
+    if (last) yield records;
   }
+}
+
+function pageAfter(records: readonly LogRecord[], asked: number): number {
+  let bytes = 1;
+  for (const { payload } of records) bytes += payload instanceof Uint8Array ? payload.byteLength : 0;
+  const fitting = Math.floor((pageBytes * records.length) / bytes);
+  return Math.min(Math.max(fitting, 1), asked * growth, limit.pageRecords);
 }

@@ -12,6 +12,7 @@ import { type Finding, good, note, wrong } from "./finding.ts";
 import { storeFault } from "./sqlite-fault.ts";
 import { format, formatOf } from "./sqlite-migration.ts";
 import { openDatabase } from "./sqlite-open.ts";
+import { holderOf } from "./sqlite-text.ts";
 import type { Holder } from "./store.ts";
 
 /** An import moves on every few milliseconds; one that has not for so long has no process. */
@@ -109,7 +110,7 @@ function leases(db: DatabaseSync, { isAlive, repair }: Checkup): Finding[] {
     .prepare("SELECT l.session, l.epoch, l.holder, s.id FROM lease l JOIN session s ON s.key = l.session")
     .all();
   return rows.flatMap((row): Finding[] => {
-    const holder = JSON.parse(String(row["holder"])) as Holder;
+    const holder = holderOf(String(row["holder"]));
     if (isAlive(holder) !== false) return [];
     const what = `session ${row["id"]}: its lease is held by process ${holder.pid}, which is dead`;
     const clear = () => change(db, "DELETE FROM lease WHERE session = ? AND epoch = ?", row["session"], row["epoch"]);

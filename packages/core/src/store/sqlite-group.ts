@@ -10,6 +10,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { PawlError } from "../error.ts";
 import { isBusy, storeFault } from "./sqlite-fault.ts";
+import { OpenFiles } from "./sqlite-files.ts";
 import { Restorer } from "./sqlite-restore.ts";
 import { prepareRestore } from "./sqlite-statement.ts";
 import type { Answer, Call, Kind, SqliteStats } from "./sqlite-wire.ts";
@@ -44,6 +45,7 @@ export class Group {
   readonly #restorer: Restorer;
   /** Without a write-ahead log every commit is flushed: less would risk the file, not only the last moments. */
   readonly #alwaysFlush: boolean;
+  readonly #files: OpenFiles;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   #flushing = true;
@@ -53,7 +55,9 @@ export class Group {
     this.#path = path;
     this.#writer = new Writer(db);
     this.#restorer = new Restorer(this.#writer, prepareRestore(db));
-    this.#alwaysFlush = db.prepare("PRAGMA journal_mode").get()?.["journal_mode"] !== "wal";
+    const journal = String(db.prepare("PRAGMA journal_mode").get()?.["journal_mode"]);
+    this.#alwaysFlush = journal !== "wal";
+    this.#files = new OpenFiles(path, journal);
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
   }
@@ -120,6 +124,7 @@ export class Group {
   }
 
   #transaction<T>(flush: boolean, work: () => T): T {
+    this.#files.assertSame();
     this.#setFlush(flush);
     this.#begin.run();
     const { unsettled } = this.#writer;

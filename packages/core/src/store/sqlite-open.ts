@@ -40,18 +40,13 @@ export function openDatabase({
 function openForWriting(path: string, journal: OpenCall["journal"], busyMs: number): OpenedDatabase {
   const db = new DatabaseSync(path, { timeout: busyMs });
   try {
-    checkFormat(db, path);
+    const isNew = checkFormat(db, path) === 0;
     useJournal(db, journal);
     // FAST: what is deleted is overwritten where its page is written anyway.
     db.exec(
       "PRAGMA synchronous = FULL; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000",
     );
-    db.exec("BEGIN IMMEDIATE");
-    if (checkFormat(db, path) === 0) {
-      db.exec(firstFormat);
-      completeNew(db);
-    }
-    db.exec("COMMIT");
+    if (isNew) make(db, path);
     const copy = migrate(db, path);
     const warnings = copy === undefined ? [] : [`${path} was brought to format ${format}; a copy as it was is ${copy}`];
     return { db, readOnly: false, warnings };
@@ -59,6 +54,17 @@ function openForWriting(path: string, journal: OpenCall["journal"], busyMs: numb
     db.close();
     throw error;
   }
+}
+
+/** Only a new file needs the write lock: a process that keeps it must not bar those who come to read. */
+function make(db: DatabaseSync, path: string): void {
+  db.exec("BEGIN IMMEDIATE");
+  // Whoever had the lock before may have made it.
+  if (checkFormat(db, path) === 0) {
+    db.exec(firstFormat);
+    completeNew(db);
+  }
+  db.exec("COMMIT");
 }
 
 /**

@@ -13,6 +13,7 @@ import { PawlError } from "../error.ts";
 import { isDamage } from "./sqlite-checkup.ts";
 import { formatOf } from "./sqlite-migration.ts";
 import { openDatabase } from "./sqlite-open.ts";
+import { holderOf } from "./sqlite-text.ts";
 import type { Holder } from "./store.ts";
 
 type Row = Record<string, SQLOutputValue>;
@@ -70,7 +71,7 @@ function openDamaged(path: string): DatabaseSync {
 
 function refuseLiveDriver(db: DatabaseSync, isAlive: (holder: Holder) => boolean | undefined): void {
   for (const row of rowsOf(db, "lease", "session")) {
-    const holder = JSON.parse(String(row["holder"])) as Holder;
+    const holder = holderOf(String(row["holder"]));
     if (isAlive(holder) !== true) continue;
     throw new PawlError("SESSION_BUSY", `process ${holder.pid} drives a session of this store; end it, then repair`);
   }

@@ -8,16 +8,8 @@
  */
 import type { ErrorCode } from "../error.ts";
 import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
-import type {
-  ForkPoint,
-  Head,
-  LeaseAnswer,
-  LeaseInfo,
-  MailboxEntry,
-  Partial,
-  SessionSummary,
-  Snapshot,
-} from "./store.ts";
+import type { SummaryRow } from "./sqlite-summary.ts";
+import type { ForkPoint, Head, LeaseAnswer, LeaseInfo, MailboxEntry, Partial, Snapshot } from "./store.ts";
 
 /** Records in one buffer. */
 export interface PackedRecords {
@@ -67,8 +59,8 @@ export interface Operations {
   saveSnapshot: { in: { session: string; snapshot: Snapshot }; out: undefined };
   read: { in: { session: string; after: number; limit: number }; out: Page };
   readTail: { in: { session: string; before: number; limit: number }; out: Page };
-  get: { in: { session: string }; out: SessionSummary | undefined };
-  list: { in: { limit: number; cursor?: { updatedAt: number; session: string } }; out: SessionSummary[] };
+  get: { in: { session: string }; out: SummaryRow | undefined };
+  list: { in: { limit: number; cursor?: { updatedAt: number; session: string } }; out: SummaryRow[] };
   resolveName: { in: { name: string }; out: string | undefined };
   mailbox: { in: { session: string }; out: MailboxEntry[] };
   readPartial: { in: { session: string }; out: Partial | undefined };

@@ -10,10 +10,14 @@ import { storeFault } from "./sqlite-fault.ts";
 import { Group } from "./sqlite-group.ts";
 import { openDatabase } from "./sqlite-open.ts";
 import { Reader } from "./sqlite-read.ts";
-import type { Answer, Call, OpenCall, Opened } from "./sqlite-wire.ts";
+import type { Answer, Call, Kind, OpenCall, Opened, Page } from "./sqlite-wire.ts";
 
 /** Operations of one transaction: bounds how long the first of them waits for the last. */
 const groupOperations = 1_000;
+
+/** Reads answered in one message: some hundred microseconds of work. */
+const readsTogether = 32;
+const largeReads: ReadonlySet<Kind> = new Set(["open", "read", "readTail", "list", "loadSnapshot", "close"]);
 
 assert(parentPort, "sqlite-worker is started as a worker");
 const port = parentPort;
@@ -37,10 +41,29 @@ port.on("message", (first: Call[]) => {
     const slice = writes.slice(at, at + groupOperations);
     port.postMessage(opened?.group?.run(slice) ?? slice.map((call) => fault(call, notWritable())));
   }
-  // One answer each: a reader that needs little does not wait for one that needs much.
-  for (const call of calls) if (!Group.writes(call.kind)) port.postMessage([read(call)]);
+  answerReads(calls.filter((call) => !Group.writes(call.kind)));
   opened?.group?.settle();
 });
+
+/** Those that need little are answered together, a message each costs more than they do; none waits for a page. */
+function answerReads(calls: Call[]): void {
+  const large = (call: Call) => largeReads.has(call.kind);
+  for (let at = 0; at < calls.length; ) {
+    const call = calls[at];
+    assert(call, "a call");
+    const end = large(call) ? at + 1 : calls.findIndex((other, index) => index > at && large(other));
+    const slice = calls.slice(at, Math.min(end < 0 ? calls.length : end, at + readsTogether));
+    const answers = slice.map(read);
+    port.postMessage(answers, answers.flatMap(handedOver));
+    at += slice.length;
+  }
+}
+
+/** A page's memory goes over as it is: nobody here looks at it again, and copying it would cost as much as reading it. */
+function handedOver(answer: Answer): ArrayBuffer[] {
+  const page = ("out" in answer ? answer.out : undefined) as Partial<Page> | undefined;
+  return page?.records ? [page.records.bytes.buffer as ArrayBuffer] : [];
+}
 
 function read(call: Call): Answer {
   try {

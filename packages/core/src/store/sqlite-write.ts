@@ -9,6 +9,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { conflict, fenced, noParent, noPost, sessionExists } from "./refusal.ts";
 import { type SessionRow, SessionRows } from "./sqlite-session.ts";
 import { prepareWrites, type WriteStatements } from "./sqlite-statement.ts";
+import { holderOf } from "./sqlite-text.ts";
 import {
   type AcquireCall,
   type AppendCall,
@@ -206,7 +207,7 @@ export class Writer {
       this.#sql.renewLease.run(expiresAt, ttlMs, row.key);
     }
     if (expiresAt <= now) return undefined;
-    return { epoch: row.leased, holder: JSON.parse(String(lease["holder"])), expiresAt };
+    return { epoch: row.leased, holder: holderOf(String(lease["holder"])), expiresAt };
   }
 
   renew({ session, epoch, ttlMs, now }: In<"renew">): boolean {

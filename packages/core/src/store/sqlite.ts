@@ -30,6 +30,7 @@ import { sharedFileSystem, sharedWarning } from "./file-system.ts";
 import { storeFault } from "./sqlite-fault.ts";
 import { WorkerLink } from "./sqlite-link.ts";
 import { defaultBusyMs } from "./sqlite-open.ts";
+import { summaryOf } from "./sqlite-summary.ts";
 import { SqliteWatch } from "./sqlite-watch.ts";
 import { type Opened, type Page, packErased, packRecords, type SqliteStats, unpackRecords } from "./sqlite-wire.ts";
 import type {
@@ -213,21 +214,22 @@ class FileStore implements SqliteStore {
   }
 
   async get(session: string): Promise<SessionSummary | undefined> {
-    const entry = await this.#link.call("get", { session });
-    return entry && this.#live(entry);
+    const row = await this.#link.call("get", { session });
+    return row && this.#live(summaryOf(row));
   }
 
   async list(
     options: { limit?: number; cursor?: { updatedAt: number; session: string } } = {},
   ): Promise<SessionSummary[]> {
     const { cursor } = options;
-    const entries = await this.#link.call("list", { limit: pageLimit(options.limit), ...(cursor && { cursor }) });
-    return entries.map((entry) => this.#live(entry));
+    const rows = await this.#link.call("list", { limit: pageLimit(options.limit), ...(cursor && { cursor }) });
+    return rows.map((row) => this.#live(summaryOf(row)));
   }
 
-  #live({ lease, ...entry }: SessionSummary): SessionSummary {
-    if (!lease || lease.expiresAt <= this.#clock.now() || this.#isAlive(lease.holder) === false) return entry;
-    return { ...entry, lease };
+  #live(summary: SessionSummary): SessionSummary {
+    const { lease, ...rest } = summary;
+    if (!lease || (lease.expiresAt > this.#clock.now() && this.#isAlive(lease.holder) !== false)) return summary;
+    return rest;
   }
 
   async delete(session: string): Promise<void> {
