@@ -1,35 +1,63 @@
 /** What to do after a turn that did not complete: one hint, and the command that goes on. */
 import type { Failure, Outcome } from "@pawl/core";
 import type { ChosenModel } from "./model.ts";
+import { commandLine, newInput } from "./next-command.ts";
 import type { RunOptions } from "./run.ts";
 
 export interface Situation {
   outcome: Outcome;
   failure: Failure | undefined;
   chosen: Pick<ChosenModel, "url" | "keyEnv">;
+  /** As it is best called. */
   session: string;
   options: RunOptions;
 }
 
-export function adviceLines(situation: Situation): string[] {
-  const hint = hintOf(situation);
-  return [...(hint === undefined ? [] : [hint]), `Nothing is lost. To go on: ${commandOf(situation)}`];
+type Way = "run" | "resume" | "continue";
+
+export interface Advice {
+  hints: string[];
+  /** Each with a command that can be pasted. */
+  commands: string[];
 }
 
-function hintOf({ outcome, failure, chosen, session }: Situation): string | undefined {
+export function adviceOn(situation: Situation): Advice {
+  const { outcome, session, options } = situation;
+  const hint = hintOf(situation);
+  const full = (outcome.type === "context-full" || outcome.type === "overflow") && !isOverhead(situation.failure);
+  const first = full ? [`First: ${commandLine(["compact", session], [["--store", options.store]])}`] : [];
+  const goOn = goOnCommand(outcome.type === "filtered" ? "run" : "continue", situation);
+  const commands = [...first, `Nothing is lost. To go on: ${goOn}`];
+  return { hints: hint === undefined ? [] : [hint], commands };
+}
+
+function hintOf({ outcome, failure, chosen, session, options }: Situation): string | undefined {
   switch (outcome.type) {
     case "quota":
       return "Add credit at the provider, or go on with another --model.";
     case "rate-limited":
       return outcome.until === undefined ? "Wait a little before you go on." : undefined;
+    case "filtered":
+      return "Say it in other words; the same ones would be withheld again.";
     case "overflow":
     case "context-full":
-      return `Go back to an earlier turn with --fork-from ${session}:N, or begin a new session.`;
+      return fullHint(failure, session, options);
     case "failed":
       return failure && hintOfFailure(failure, chosen);
     default:
       return undefined;
   }
+}
+
+/** What is sent with every request leaves no room: leaving the conversation out would not mend that. */
+function isOverhead(failure: Failure | undefined): boolean {
+  return failure?.message.startsWith("the instructions and tools alone") === true;
+}
+
+function fullHint(failure: Failure | undefined, session: string, { window }: RunOptions): string {
+  const larger = window === undefined ? "a model with a larger window" : `a larger --window than ${window}`;
+  if (isOverhead(failure)) return `Use ${larger}: what goes with every request fills it alone.`;
+  return `Leave out what is old (below), use ${larger}, or go back: pawl rewind ${session}.`;
 }
 
 function hintOfFailure({ kind, status }: Failure, { url, keyEnv }: Situation["chosen"]): string | undefined {
@@ -48,20 +76,15 @@ function hintOfFailure({ kind, status }: Failure, { url, keyEnv }: Situation["ch
 }
 
 /** With the options that were given, so that it can be pasted. */
-function commandOf({ session, options }: Situation): string {
-  const given: [string, string | undefined][] = [
-    ["--session", session],
+export function goOnCommand(way: Way, { session, options }: Pick<Situation, "session" | "options">): string {
+  const words = way === "run" ? [newInput, "--session", session] : [way, session];
+  const line = commandLine(words, [
     ["--model", options.model],
     ["--base-url", options.baseUrl],
     ["--api-key-env", options.apiKeyEnv],
     ["--cwd", options.cwd],
     ["--store", options.store],
-  ];
-  const words = given.flatMap(([name, value]) => (value === undefined ? [] : [name, quoted(value)]));
-  return ["pawl run", ...words, ...(options.yes ? ["--yes"] : []), '"go on"'].join(" ");
-}
-
-/** As a shell takes it. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+    ["--window", options.window === undefined ? undefined : String(options.window)],
+  ]);
+  return options.yes ? `${line} --yes` : line;
 }

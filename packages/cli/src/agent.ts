@@ -17,9 +17,11 @@ export interface AgentOptions {
   /** Allow everything without asking. */
   yes: boolean;
   idleMs?: number;
+  windowTokens?: number;
 }
 
-export function codingAgent({ chosen, cwd, spillDir, commandDir, questions, yes, idleMs }: AgentOptions): Agent {
+export function codingAgent(options: AgentOptions): Agent {
+  const { chosen, cwd, spillDir, commandDir, questions, yes, idleMs, windowTokens } = options;
   return {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
@@ -27,6 +29,7 @@ export function codingAgent({ chosen, cwd, spillDir, commandDir, questions, yes,
     tools: workspaceTools({ cwd, spillDir, commandDir }),
     permission: ({ effect }) => (yes || questions.allAllowed || effect === "read" ? "allow" : "ask"),
     ...(Questions.possible ? { approver: questions.approver } : {}),
+    ...(windowTokens === undefined ? {} : { windowTokens }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
 }

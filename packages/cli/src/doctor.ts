@@ -4,6 +4,7 @@
  */
 import { checkSession, type Finding, isPawlError, type Runtime, type SessionCheckup } from "@pawl/core";
 import { checkFolder, checkStoreBlobs, openRuntime, sessionIds, sweep } from "@pawl/core/node";
+import { addressOf } from "./address.ts";
 import { exitOfError, lawBroken, readerGone } from "./exit.ts";
 import { storeFolder } from "./place.ts";
 import { printable, type Tone, toned } from "./style.ts";
@@ -36,7 +37,10 @@ async function examine(dir: string, id: string | undefined, report: Report, repa
   const runtime = await openRuntime({ dir });
   try {
     report.add(runtime.warnings.map((what) => ({ severity: "note", what })));
-    if (id !== undefined) return report.addSession(await checkSession(runtime, id, { repair }));
+    if (id !== undefined) {
+      const session = await addressOf(runtime, id);
+      return report.addSession(await checkSession(runtime, session, { repair }));
+    }
     let whole = true;
     for await (const session of sessionIds(runtime.store)) {
       const checkup = await checkOne(runtime, session, repair);

@@ -58,7 +58,7 @@ Exit codes:
     7  pawl verify found a law broken
    10  failed           11  interrupted      12  rate-limited     13  quota
    14  truncated        15  empty            16  filtered         17  overflow
-   18  context-full     19  limit            130 stopped by Ctrl-C or SIGTERM
+   18  context-full     19  limit            130 stopped: Ctrl-C, SIGTERM, a no
   141  the reader of the output has gone`;
 
 export function exitOfOutcome(outcome: OutcomeType): number {

@@ -1,61 +1,38 @@
 /** `pawl sessions`, `pawl show`, `pawl verify`: reading, without writing anything. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import {
   booksFold,
   type LogEntry,
-  memoryStore,
+  openSession,
   type PawlError,
-  type Runtime,
+  type QueuedInput,
   runFold,
   type SessionSummary,
   verify,
 } from "@pawl/core";
-import { nodeEffects, openRuntime, thisHolder } from "@pawl/core/node";
-import { exitOfError, lawBroken, readerGone } from "./exit.ts";
+import { addressOf, calledBy } from "./address.ts";
+import { exitOfError, lawBroken } from "./exit.ts";
+import { addressNotes, commandLine, lastModel } from "./next-command.ts";
 import { storeFolder } from "./place.ts";
 import { readable } from "./readable.ts";
-import { columnsOf, counted, line, moment, type Tone, toned } from "./style.ts";
+import { columnsOf, counted, line, moment, type Tone, toned, wrapped } from "./style.ts";
 import { printEntry } from "./summary.ts";
 import { Timeline } from "./timeline.ts";
-import { booksWords } from "./words.ts";
-
-export interface InspectOptions {
-  store?: string;
-  json?: boolean;
-}
+import { type VisitOptions, visitStore } from "./visit.ts";
+import { booksWords, inputText } from "./words.ts";
 
 const out = process.stdout;
 
 function print(tone: Tone, text: string): void {
+  command(tone, wrapped(text, out));
+}
+
+/** As it is, so that it can be pasted. */
+function command(tone: Tone, text: string): void {
   out.write(`${toned(tone, text, out)}\n`);
 }
 
-async function withRuntime(options: InspectOptions, work: (runtime: Runtime) => Promise<number>): Promise<number> {
-  // `pawl show | head`: whoever has read enough is no fault.
-  out.on("error", () => process.exit(readerGone));
-  const dir = storeFolder(options.store);
-  // Looking must not make a store where there is none, not even inside of a folder that is there.
-  const runtime = existsSync(join(dir, "pawl.db")) || isFile(dir) ? await openRuntime({ dir }) : noRuntime();
-  try {
-    return await work(runtime);
-  } finally {
-    await runtime.store.close();
-  }
-}
-
-/** A file in the place of the folder: opening it fails and says so. */
-function isFile(path: string): boolean {
-  return existsSync(path) && !existsSync(`${path}/.`);
-}
-
-function noRuntime(): Runtime {
-  const effects = nodeEffects();
-  return { store: memoryStore({ clock: effects.clock }), effects, holder: thisHolder() };
-}
-
-export function listSessions(options: InspectOptions & { limit: number }): Promise<number> {
-  return withRuntime(options, async ({ store }) => {
+export function listSessions(options: VisitOptions & { limit: number }): Promise<number> {
+  return visitStore(options, async ({ store }) => {
     const sessions = await store.list({ limit: options.limit });
     if (options.json)
       for (const session of sessions) out.write(`${JSON.stringify({ ...session, status: statusOf(session) })}\n`);
@@ -87,33 +64,65 @@ function printSessions(sessions: readonly SessionSummary[], limit: number): void
   if (sessions.length === limit) print("quiet", `the latest ${limit}; more with --limit`);
 }
 
-export function showSession(id: string, options: InspectOptions): Promise<number> {
-  return withRuntime(options, async (runtime) => {
+export function showSession(address: string, options: VisitOptions): Promise<number> {
+  return visitStore(options, async (runtime) => {
+    const id = await addressOf(runtime, address);
     const { entries, damage } = await readable(runtime, id);
     const timeline = new Timeline(out);
     for (const entry of entries) {
       if (options.json) printEntry(entry);
       else timeline.add(entry);
     }
-    if (!options.json) printEnd(entries, await runtime.store.get(id), (await runtime.store.mailbox(id)).length);
+    if (!options.json) {
+      printBooks(entries);
+      printWaiting(await (await openSession(runtime, id)).queue());
+      const summary = await runtime.store.get(id);
+      if (summary) printNext(await calledBy(runtime, address, id), summary, entries, options);
+    }
     return damage ? tellDamage(id, entries, damage) : 0;
   });
 }
 
-function printEnd(entries: readonly LogEntry[], summary: SessionSummary | undefined, posts: number): void {
+function printBooks(entries: readonly LogEntry[]): void {
   const books = runFold(booksFold, entries);
   const counts = [counted(entries.length, "event"), counted(books.turns, "turn"), counted(books.steps, "step")];
   const [cost = "", ...lost] = booksWords(books);
   print("quiet", `\n${[...counts, counted(books.tools, "tool run"), cost].join(" · ")}`);
   for (const words of lost) print("quiet", words);
-  if (posts > 0) print("warn", `${counted(posts, "input")} not begun: the next run or resume takes it up first.`);
-  if (!summary) return;
-  const status = statusOf(summary);
-  if (status === "running")
-    print("strong", `running, by process ${summary.lease?.holder.pid} on ${summary.lease?.holder.host}`);
-  if (status !== "interrupted") return;
-  print("warn", "interrupted: its process is gone, nothing recorded is lost.");
-  print("warn", `\`pawl resume ${summary.session}\` goes on inside the turn; a new \`pawl run\` closes it first.`);
+}
+
+/** Posted, and in no turn yet. */
+function printWaiting(queue: readonly QueuedInput[]): void {
+  if (queue.length === 0) return;
+  print("warn", `${counted(queue.length, "input")} not begun: the next run, resume or continue takes it up first.`);
+  for (const { id, kind, content } of queue) {
+    const head = `  ${id} ${kind}: `;
+    print("quiet", `${head}${line(inputText(content), Math.max(20, columnsOf(out) - head.length))}`);
+  }
+}
+
+/** What can be done with a session that stands still before its end. */
+function printNext(
+  session: string,
+  { head, lease }: SessionSummary,
+  entries: readonly LogEntry[],
+  options: VisitOptions,
+): void {
+  if (head.openTurn !== undefined && lease)
+    return print("strong", `running, by process ${lease.holder.pid} on ${lease.holder.host}`);
+  const model = lastModel(entries);
+  const store: [string, string | undefined] = ["--store", options.store];
+  const lineOf = (verb: string) => commandLine([verb, session], [["--model", model], store]);
+  if (head.openTurn !== undefined) {
+    print("warn", "interrupted: its process is gone, nothing recorded is lost. To go on inside the turn:");
+    for (const words of [`  ${lineOf("resume")}`, ...addressNotes(model)]) command("warn", words);
+    return print("quiet", "A new `pawl run --session`, or `pawl continue`, closes it first.");
+  }
+  if (head.outcome === undefined || head.outcome === "completed") return;
+  print("warn", `the last turn ended as ${head.outcome}. To go on from there:`);
+  if (head.outcome === "context-full" || head.outcome === "overflow")
+    command("warn", `  ${commandLine(["compact", session], [store])}`);
+  for (const words of [`  ${lineOf("continue")}`, ...addressNotes(model)]) command("warn", words);
 }
 
 /** One line on standard error, whatever was shown before. */
@@ -126,8 +135,9 @@ function tellDamage(id: string, entries: readonly LogEntry[], damage: PawlError)
   return exitOfError(damage);
 }
 
-export function verifySession(id: string, options: InspectOptions): Promise<number> {
-  return withRuntime(options, async (runtime) => {
+export function verifySession(address: string, options: VisitOptions): Promise<number> {
+  return visitStore(options, async (runtime) => {
+    const id = await addressOf(runtime, address);
     const { entries, damage } = await readable(runtime, id);
     const verdicts = verify(entries);
     const broken = verdicts.filter(({ violations }) => violations.length > 0);

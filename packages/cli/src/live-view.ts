@@ -6,8 +6,19 @@
  */
 import { type EventOf, type LiveItem, type LogEntry, limit, textOf } from "@pawl/core";
 import type { StatusLine } from "./status-line.ts";
-import { columnsOf, counted, cut, line, printable, seconds, type Tone, ticking, toned } from "./style.ts";
-import { callWords, decisionWords, failureWords, outputText } from "./words.ts";
+import { columnsOf, counted, cut, line, printable, seconds, type Tone, ticking, toned, wrapped } from "./style.ts";
+import {
+  type CompactionCause,
+  callWords,
+  compactionWords,
+  decisionWords,
+  failureWords,
+  outputText,
+  pausedWords,
+  resumedWords,
+  strippedWords,
+  summaryFailureWords,
+} from "./words.ts";
 
 /** Lines of a tool's output that are shown; the whole is in the log. */
 const shownLines = 8;
@@ -43,10 +54,16 @@ export class LiveView {
   #shown: "nothing" | "thought" | "words" = "nothing";
   #attempts = 0;
   #model = "the model";
+  /** The attempt under way is asked for a summary, which nobody reads. */
+  #sumsUp = false;
+  #cause: CompactionCause = "crowded";
+  #paused = false;
   /** The last thing written was a blank line, or nothing yet. */
   #blank = true;
   readonly #calls = new Map<string, Call>();
   readonly #running = new Set<string>();
+  /** Calls whose question has been reached. */
+  readonly #asked = new Set<string>();
 
   constructor(options: LiveViewOptions) {
     this.#options = options;
@@ -77,15 +94,28 @@ export class LiveView {
         if (item.part !== this.#part) return;
         this.#endPart();
         return this.#waiting();
+      case "approval.pending":
+        return this.#asked.has(item.approval.call) ? undefined : this.#asks(item.approval.call);
       case "tool.progress":
         return this.#progress(item.call, item.data);
+      case "paused":
+        return this.#pause(item.reason);
+      case "resumed":
+        this.#paused = false;
+        this.line("good", `✓ ${resumedWords}`);
+        return this.#showRunning();
       case "warning":
         return this.line("warn", `! ${item.text}`);
     }
   }
 
-  /** A line of the story, on its own. */
+  /** A line of the story, on its own; broken between words where it is too long. */
   line(tone: Tone, text: string): void {
+    this.command(tone, wrapped(printable(text), this.#options.story));
+  }
+
+  /** As it is, so that it can be pasted. */
+  command(tone: Tone, text: string): void {
     this.#endPart();
     const { story, status } = this.#options;
     status.above(() => story.write(`${toned(tone, printable(text), story)}\n`));
@@ -109,25 +139,24 @@ export class LiveView {
     switch (event.type) {
       case "step.started":
         this.#attempts = 0;
+        this.#cause = "crowded";
         return this.gap();
       case "attempt.started":
-        this.#attempts = event.number;
-        this.#shown = "nothing";
-        this.#model = event.model.id;
-        return this.#waiting();
+        return this.#attemptStarted(event);
       case "attempt.ended":
         return this.#attemptEnded(event);
       case "message.committed":
         return this.#committed(event);
       case "approval.requested":
-        this.gap();
-        this.#options.status.hide();
-        this.#blank = false;
-        return this.#options.reached(event.call);
+        return this.#asks(event.call);
       case "tool.entered":
         return this.#entered(event);
       case "tool.settled":
         return this.#settled(event);
+      case "context.compacted":
+        return this.line("strong", `↓ ${compactionWords(event, this.#cause)}`);
+      case "provider-state.stripped":
+        return this.line("warn", `! ${strippedWords(event)}`);
       case "turn.ended":
         if (event.outcome.type === "interrupted")
           this.line("warn", "The turn before was interrupted; it is closed now.");
@@ -135,6 +164,32 @@ export class LiveView {
       default:
         return;
     }
+  }
+
+  /** A question that stood open before this process came is asked again without a new record. */
+  #asks(call: string): void {
+    this.gap();
+    this.#options.status.hide();
+    this.#blank = false;
+    this.#asked.add(call);
+    this.#options.reached(call);
+  }
+
+  /** The words stay, and the line below counts until space returns, whatever else ends meanwhile. */
+  #pause(reason: string): void {
+    this.line("warn", `! ${pausedWords(reason)}`);
+    this.line("warn", "  It goes on by itself once there is room. Ctrl-C gives up; `pawl resume` goes on later.");
+    this.#status((ms) => `paused${since(ms)} · waiting for room on the disk`);
+    this.#paused = true;
+  }
+
+  #attemptStarted({ number, model, purpose }: EventOf<"attempt.started">): void {
+    this.#attempts = number;
+    this.#shown = "nothing";
+    this.#model = model.id;
+    this.#sumsUp = purpose === "compaction";
+    if (this.#sumsUp && !this.#options.status.works) this.line("quiet", "→ summing up the conversation");
+    this.#waiting();
   }
 
   #delta(part: string, text: string): void {
@@ -162,12 +217,13 @@ export class LiveView {
   }
 
   #waiting(): void {
-    this.#options.status.show((ms) => `waiting for ${this.#model}${since(ms)}`);
+    const doing = this.#sumsUp ? "summing up the conversation with" : "waiting for";
+    this.#status((ms) => `${doing} ${this.#model}${since(ms)}`);
   }
 
   #writing(tool: string): void {
     this.#endPart();
-    this.#options.status.show((ms) => `${this.#model} writes a call of ${tool}${since(ms)}`);
+    this.#status((ms) => `${this.#model} writes a call of ${tool}${since(ms)}`);
   }
 
   #attemptEnded({ end, failure, decision }: EventOf<"attempt.ended">): void {
@@ -175,16 +231,23 @@ export class LiveView {
     this.#kinds.clear();
     this.#options.status.hide();
     if (end === "committed" || !failure) return;
-    if (end === "sealed" || (end === "discarded" && this.#shown === "thought"))
+    if (decision?.action === "compact") this.#cause = "refused";
+    if (this.#sumsUp) this.gap();
+    else if (end === "sealed" || (end === "discarded" && this.#shown === "thought"))
       this.line("warn", "── the thought above broke off ──");
     else if (end === "discarded" && this.#shown === "words") this.line("warn", "── the words above are withdrawn ──");
     else this.gap();
-    this.line(end === "failed" ? "bad" : "warn", `✗ ${failureWords(failure, this.#options.url)}`);
+    this.line(
+      end === "failed" ? "bad" : "warn",
+      `✗ ${(this.#sumsUp ? summaryFailureWords : failureWords)(failure, this.#options.url)}`,
+    );
     if (!decision || failure.kind === "aborted") return;
     const next = this.#attempts + 1;
-    this.line("quiet", `  ${decisionWords(decision, this.#attempts, limit.attemptsPerStep)}`);
+    // Answers that deliver nothing have a budget of their own, counted apart from the attempts.
+    const most = failure.kind === "empty" ? undefined : limit.attemptsPerStep;
+    this.line("quiet", `  ${decisionWords(decision, this.#attempts, most)}`);
     if (decision.delayMs > 0) {
-      this.#options.status.show(
+      this.#status(
         (ms) =>
           `trying again in ${ticking(decision.delayMs - ms + 999)} · attempt ${next} · ${process.stdin.isTTY ? "Enter tries now, " : ""}Ctrl-C stops`,
       );
@@ -220,9 +283,14 @@ export class LiveView {
     this.#showRunning();
   }
 
+  /** What happens now; while nothing can, that stays to be read. */
+  #status(text: (elapsedMs: number) => string): void {
+    if (!this.#paused) this.#options.status.show(text);
+  }
+
   #showRunning(): void {
-    if (this.#running.size === 0) return this.#options.status.hide();
-    this.#options.status.show((ms) => {
+    if (this.#running.size === 0 && !this.#paused) return this.#options.status.hide();
+    this.#status((ms) => {
       const calls = [...this.#running].map((id) => this.#calls.get(id));
       if (calls.length > 1)
         return `running ${calls.length} calls${since(ms)} · ${calls.map((one) => one?.words).join(", ")}`;

@@ -16,6 +16,19 @@ function wholeNumber(text: string): number {
   throw new InvalidArgumentError("a whole number of 0 or more is needed.");
 }
 
+function tokens(text: string): number {
+  const [, figure = text, thousands] = /^(.*\d)(k)$/i.exec(text) ?? [];
+  const number = wholeNumber(figure.replace(/(?<=\d)[_,](?=\d)/g, "")) * (thousands ? 1000 : 1);
+  if (number > 0) return number;
+  throw new InvalidArgumentError("a number of tokens is needed, for example 128000.");
+}
+
+function share(text: string): number {
+  const number = Number(text);
+  if (/^[\d.]+$/.test(text) && number >= 0 && number < 1) return number;
+  throw new InvalidArgumentError("a share from 0 to below 1 is needed, for example 0.3.");
+}
+
 function withModel(command: Command): Command {
   return command
     .requiredOption(
@@ -27,6 +40,11 @@ function withModel(command: Command): Command {
     .option("--cwd <DIR>", "the folder to work in (default: the session's own, else this one)")
     .option("--store <DIR>", "where sessions are kept (default: $PAWL_STORE, else the XDG data folder)")
     .option("--idle-ms <N>", "how long a stream may be silent before it counts as broken", wholeNumber)
+    .option(
+      "--window <TOKENS>",
+      "the model's context window: the conversation is then shortened before it is full",
+      tokens,
+    )
     .option("--yes", "allow every tool without asking")
     .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
 }
@@ -35,12 +53,14 @@ function withStore(command: Command): Command {
   return command.option("--store <DIR>", "where sessions are kept").option("--json", "for programs");
 }
 
+const anyWay = "its id, its name, or at least 6 characters that its id begins with";
+
 let exitCode = 0;
 
 withModel(program.command("run"))
   .description("run one turn in a folder")
   .argument("<prompt>", "what is to be done")
-  .option("--session <ID>", "create this session, or go on with it")
+  .option("--session <ID>", "create this session, or go on with it (its id, or its name)")
   .option("--fork-from <SESSION[:TURN]>", "begin with everything of another session, up to the end of a turn")
   .addHelpText(
     "after",
@@ -55,11 +75,21 @@ Examples:
   });
 
 withModel(program.command("resume"))
-  .description("go on inside a turn that was interrupted")
-  .argument("<id>", "the session")
+  .description("go on inside a turn whose process died")
+  .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl resume s_01K9WBZ --model openai:gpt-5")
   .action(async (id, options) => {
     const { resumeSession } = await import("./run.ts");
-    exitCode = await resumeSession(id, { ...options, session: id });
+    exitCode = await resumeSession(id, options);
+  });
+
+withModel(program.command("continue"))
+  .description("follow a turn that failed, was rate-limited or was stopped, without a new input")
+  .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl continue s_01K9WBZ --model anthropic:claude-sonnet-4-5")
+  .action(async (id, options) => {
+    const { continueSession } = await import("./run.ts");
+    exitCode = await continueSession(id, options);
   });
 
 withStore(program.command("sessions"))
@@ -71,8 +101,8 @@ withStore(program.command("sessions"))
   });
 
 withStore(program.command("show"))
-  .description("the log of a session as a timeline")
-  .argument("<id>", "the session")
+  .description("the log of a session as a timeline, and how to go on")
+  .argument("<id>", `the session: ${anyWay}`)
   .action(async (id, options) => {
     const { showSession } = await import("./inspect.ts");
     exitCode = await showSession(id, options);
@@ -80,10 +110,79 @@ withStore(program.command("show"))
 
 withStore(program.command("verify"))
   .description("check the laws on a session's log")
-  .argument("<id>", "the session")
+  .argument("<id>", `the session: ${anyWay}`)
   .action(async (id, options) => {
     const { verifySession } = await import("./inspect.ts");
     exitCode = await verifySession(id, options);
+  });
+
+withStore(program.command("fork"))
+  .description("copy a session up to the end of a turn; prints the new id")
+  .argument("<id[:turn]>", "the session, and a turn's number from 1 or its id (default: all of it)")
+  .option("--session <ID>", "the new session's id")
+  .addHelpText("after", "\nExamples:\n  pawl fork s_01K9WBZ\n  NEW=$(pawl fork release:2)")
+  .action(async (place, options) => {
+    const { forkAt } = await import("./branch.ts");
+    exitCode = await forkAt(place, options);
+  });
+
+withStore(program.command("rewind"))
+  .description("go back to the end of a turn; the log until now is kept, and a name moves")
+  .argument("<id[:turn]>", "the session, and a turn's number (default: the last turn is taken back; 0: all of them)")
+  .option("--session <ID>", "the new session's id")
+  .addHelpText("after", "\nExamples:\n  pawl rewind release\n  pawl rewind release:2")
+  .action(async (place, options) => {
+    const { rewindTo } = await import("./branch.ts");
+    exitCode = await rewindTo(place, options);
+  });
+
+withStore(program.command("name"))
+  .description("call a session by a name, wherever an id is asked for")
+  .argument("<id>", "the session; with one word alone, the name to look up")
+  .argument("[name]", "the name")
+  .option("--move", "take a name over from another session")
+  .option("--remove", "the name goes, the session stays")
+  .addHelpText(
+    "after",
+    "\nExamples:\n  pawl name s_01K9WBZ release\n  pawl name release            # which session is that?\n  pawl name release --remove",
+  )
+  .action(async (id, name, options) => {
+    const { nameSession } = await import("./name.ts");
+    exitCode = await nameSession(id, name, options);
+  });
+
+withStore(program.command("compact"))
+  .description("leave the older part of a conversation out of what the model sees, without asking a model")
+  .argument("<id>", `the session: ${anyWay}`)
+  .option("--keep <SHARE>", "the share that stays, its newest part (default: 0.3)", share)
+  .addHelpText(
+    "after",
+    "\nExample:\n  pawl compact s_01K9WBZ --keep 0.2 && pawl continue s_01K9WBZ --model openai:gpt-5",
+  )
+  .action(async (id, options) => {
+    const { compactSession } = await import("./dropping.ts");
+    exitCode = await compactSession(id, options);
+  });
+
+withStore(program.command("delete"))
+  .description("delete a session, after asking; forks keep what they begin with")
+  .argument("<id>", `the session: ${anyWay}`)
+  .option("--yes", "without asking")
+  .addHelpText("after", "\nExample:\n  pawl delete s_01K9WBZ --yes")
+  .action(async (id, options) => {
+    const { deleteSession } = await import("./deletion.ts");
+    exitCode = await deleteSession(id, options);
+  });
+
+withStore(program.command("erase"))
+  .description("erase the content of one record, after showing it; its place, ids and hash stay")
+  .argument("<id>", `the session: ${anyWay}`)
+  .argument("<seq>", "the record's number, as `pawl show` tells it", wholeNumber)
+  .option("--yes", "without asking")
+  .addHelpText("after", "\nExample:\n  pawl erase s_01K9WBZ 12")
+  .action(async (id, seq, options) => {
+    const { eraseRecord } = await import("./erasing.ts");
+    exitCode = await eraseRecord(id, seq, options);
   });
 
 withStore(program.command("doctor"))
@@ -97,19 +196,24 @@ withStore(program.command("doctor"))
 
 withStore(program.command("export"))
   .description("write a session as lines of JSON, byte for byte")
-  .argument("<id>", "the session")
+  .argument("<id>", `the session: ${anyWay}`)
   .option("--out <FILE>", "into a new file (default: standard output)")
   .action(async (id, options) => {
     const { exportToFile } = await import("./transfer.ts");
-    exitCode = await exportToFile(id, options);
+    const { addressOf } = await import("./address.ts");
+    const { visitStore } = await import("./visit.ts");
+    const session = await visitStore(options, (runtime) => addressOf(runtime, id));
+    exitCode = await exportToFile(session, options);
   });
 
 withStore(program.command("import"))
-  .description("take in an exported session, whole or not at all")
-  .argument("<file>", "what export has written")
-  .option("--session <ID>", "under another id: a copy that begins with everything of the original")
+  .description("take in an exported session, or a conversation that another program kept; whole or not at all")
+  .argument("<file>", "what export has written, or messages: one a line, or one JSON document")
+  .option("--session <ID>", "under another id; of an exported session, a copy that begins with everything of it")
+  .option("--format <NAME>", "pawl, ai-sdk, openai-chat or anthropic (default: what the messages look like)")
+  .option("--model <PROVIDER:ID>", "who gave the answers: signatures are kept for this model alone (default: dropped)")
   .action(async (file, options) => {
-    const { importFromFile } = await import("./transfer.ts");
+    const { importFromFile } = await import("./import.ts");
     exitCode = await importFromFile(file, options);
   });
 
@@ -136,7 +240,7 @@ async function refuse({ code, message }: CommanderError): Promise<number> {
   const text = `${words}; pawl ${command ? `${command} ` : ""}--help shows how`;
   process.stderr.write(`pawl: ${text}\n`);
   // Whoever reads the last line gets one, whatever was wrong.
-  if (args.includes("--json") && (command === "run" || command === "resume")) {
+  if (args.includes("--json") && (command === "run" || command === "resume" || command === "continue")) {
     const { printSummary, summaryOfError } = await import("./summary.ts");
     printSummary(summaryOfError({ name: "PawlError", code: "INVALID_INPUT", message: text }));
   }

@@ -54,7 +54,8 @@ export function nextLine(signal: AbortSignal): Promise<string | undefined> {
   // Not as a terminal of readline's: that would swallow Ctrl-C.
   const terminal = createInterface({ input: process.stdin, terminal: false });
   const onAbort = () => resolve(undefined);
-  terminal.once("line", resolve).once("close", onAbort);
+  // An error: the terminal is gone, or no longer ours to read from. That is no answer, and no crash.
+  terminal.once("line", resolve).once("close", onAbort).on("error", onAbort);
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
   return promise.finally(() => {

@@ -1,13 +1,9 @@
-/** `pawl run` and `pawl resume`: one turn in a folder, watched. */
-import { existsSync } from "node:fs";
+/** `pawl run`, `pawl resume` and `pawl continue`: one turn in a folder, watched. */
 import { join } from "node:path";
 import {
-  createSession,
-  forkSession,
-  isId,
   isPawlError,
+  type LiveItem,
   type LogEntry,
-  openSession,
   PawlError,
   type Runtime,
   type Session,
@@ -15,20 +11,20 @@ import {
   type TurnResult,
 } from "@pawl/core";
 import { openRuntime } from "@pawl/core/node";
-import { adviceLines } from "./advice.ts";
+import { adviceOn, goOnCommand } from "./advice.ts";
 import { codingAgent } from "./agent.ts";
 import { exitOfOutcome } from "./exit.ts";
-import { forkPoint } from "./fork-point.ts";
 import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
 import { LiveView } from "./live-view.ts";
 import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
 import { Questions } from "./question.ts";
+import { folderOf, type RunTarget, sessionOf, targetOf } from "./run-target.ts";
 import { StatusLine } from "./status-line.ts";
 import { line, seconds } from "./style.ts";
 import { printEntry, printSummary, type Summary, summaryOf, summaryOfError } from "./summary.ts";
-import { booksWords, failureWords, outcomeWords } from "./words.ts";
+import { booksWords, failureWords, outcomeWords, pausedWords, resumedWords } from "./words.ts";
 
 export interface RunOptions extends ModelOptions {
   cwd?: string;
@@ -36,6 +32,8 @@ export interface RunOptions extends ModelOptions {
   session?: string;
   forkFrom?: string;
   idleMs?: number;
+  /** The model's context window, tokens. */
+  window?: number;
   yes?: boolean;
   json?: boolean;
 }
@@ -51,7 +49,7 @@ interface Begun {
 
 /** Runs a prompt; returns the exit code. */
 export function runPrompt(prompt: string, options: RunOptions): Promise<number> {
-  return watched(options, async (runtime, cwd) => {
+  return watched(options, "may be new", async (runtime, target, cwd) => {
     if (prompt === "-")
       throw new PawlError(
         "INVALID_INPUT",
@@ -59,7 +57,7 @@ export function runPrompt(prompt: string, options: RunOptions): Promise<number> 
       );
     if (prompt.trim() === "")
       throw new PawlError("INVALID_INPUT", `the prompt is empty: ${JSON.stringify(prompt)}; say what is to be done`);
-    const { session, isNew } = await sessionFor(runtime, prompt, cwd, options);
+    const { session, isNew } = await sessionOf(runtime, target, { cwd, title: line(prompt, 72) });
     const start: Begun["start"] = (agent, signal) => session.run(agent, prompt, { signal });
     return { session, isNew, before: await session.entries(), start };
   });
@@ -67,34 +65,31 @@ export function runPrompt(prompt: string, options: RunOptions): Promise<number> 
 
 /** Goes on inside the turn that a dead process left open; returns the exit code. */
 export function resumeSession(id: string, options: RunOptions): Promise<number> {
-  return watched(options, async (runtime) => {
-    const session = await openSession(runtime, id);
-    const start: Begun["start"] = (agent, signal) => session.resume(agent, { signal });
+  return goOn(id, options, (session, agent, signal) => session.resume(agent, { signal }));
+}
+
+/** Follows a turn that did not complete with one that has no input of its own; returns the exit code. */
+export function continueSession(id: string, options: RunOptions): Promise<number> {
+  return goOn(id, options, (session, agent, signal) => session.continue(agent, { signal }));
+}
+
+function goOn(
+  id: string,
+  options: RunOptions,
+  how: (session: Session, ...rest: Parameters<Begun["start"]>) => Turn,
+): Promise<number> {
+  return watched({ ...options, session: id }, "must exist", async (runtime, target) => {
+    const { session } = await sessionOf(runtime, target, {});
+    const start: Begun["start"] = (agent, signal) => how(session, agent, signal);
     return { session, isNew: false, before: await session.entries(), start };
   });
 }
 
-async function sessionFor(
-  runtime: Runtime,
-  prompt: string,
-  cwd: string,
+async function watched(
   options: RunOptions,
-): Promise<{ session: Session; isNew: boolean }> {
-  const facts = { cwd, title: line(prompt, 72) };
-  const isNew = true;
-  if (options.forkFrom !== undefined) {
-    const from = await forkPoint(runtime, options.forkFrom);
-    return { session: await forkSession(runtime, from, options.session, facts), isNew };
-  }
-  try {
-    return { session: await createSession(runtime, options.session, facts), isNew };
-  } catch (error) {
-    if (options.session === undefined || !isPawlError(error, "SESSION_EXISTS")) throw error;
-    return { session: await openSession(runtime, options.session), isNew: false };
-  }
-}
-
-async function watched(options: RunOptions, begin: (runtime: Runtime, cwd: string) => Promise<Begun>): Promise<number> {
+  mustExist: Parameters<typeof targetOf>[2],
+  begin: (runtime: Runtime, target: RunTarget, cwd: string) => Promise<Begun>,
+): Promise<number> {
   const interruption = new Interruption();
   const seen: Partial<Summary> = { session: options.session ?? null };
   let runtime: Runtime | undefined;
@@ -106,7 +101,8 @@ async function watched(options: RunOptions, begin: (runtime: Runtime, cwd: strin
     const opened = await openRuntime({ dir });
     runtime = opened;
     for (const warning of opened.warnings) process.stderr.write(`pawl: ${warning}\n`);
-    const cwd = await folderOf(opened, options);
+    const target = await targetOf(opened, options, mustExist);
+    const cwd = await folderOf(opened, target, options.cwd);
     const questions = new Questions();
     const agent = codingAgent({
       chosen,
@@ -116,13 +112,15 @@ async function watched(options: RunOptions, begin: (runtime: Runtime, cwd: strin
       questions,
       yes: options.yes === true,
       ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
+      ...(options.window === undefined ? {} : { windowTokens: options.window }),
     });
-    const begun = await begin(runtime, cwd);
+    const begun = await begin(opened, target, cwd);
     seen.session = begun.session.id;
     const watch = options.json ? printEvents : printStory;
     const result = await watch(begun, { options, chosen, questions, agent, cwd, signal: interruption.signal });
     return exitOfOutcome(result.outcome.type);
-  } catch (error) {
+  } catch (thrown) {
+    const error = withWayOut(thrown, seen.session, options);
     const stopped = interruption.is(error);
     if (options.json) printSummary(summaryOfError(error, { ...seen, ...(stopped ? { outcome: "aborted" } : {}) }));
     if (!stopped) throw error;
@@ -134,18 +132,13 @@ async function watched(options: RunOptions, begin: (runtime: Runtime, cwd: strin
   }
 }
 
-/** A session goes on in its own folder, wherever it is called from: edits in another would be a bad surprise. */
-async function folderOf({ store }: Runtime, { cwd, session, forkFrom }: RunOptions): Promise<string> {
-  const id = forkFrom?.split(":", 1)[0] ?? session;
-  const known = id !== undefined && isId(id) ? (await store.get(id))?.head.cwd : undefined;
-  if (cwd === undefined && known !== undefined) {
-    if (existsSync(known)) return known;
-    throw new PawlError("INVALID_INPUT", `the folder of session ${id} is gone: ${known}; name one with --cwd`);
-  }
-  const folder = workspaceFolder(cwd);
-  if (known !== undefined && known !== folder)
-    process.stderr.write(`pawl: session ${id} belongs to ${known}; this run works in ${folder}\n`);
-  return folder;
+/** A disk that stayed full: what was done is in the log, and the turn can be taken up again. */
+function withWayOut(error: unknown, session: string | null | undefined, options: RunOptions): unknown {
+  if (!session || !isPawlError(error, "STORE_FULL")) return error;
+  const command = goOnCommand("resume", { session, options });
+  return new PawlError("STORE_FULL", `${error.message}; the turn is kept, when there is room: ${command}`, {
+    cause: error,
+  });
 }
 
 interface Watch {
@@ -164,13 +157,19 @@ async function printEvents({ session, before, isNew, start }: Begun, watch: Watc
   watch.signal.addEventListener("abort", () => process.stderr.write(`${stopping}\n`), { once: true });
   const turn = start(watch.agent, watch.signal);
   for await (const item of turn) {
-    if (item.type !== "entry") continue;
-    printEntry(item.entry);
-    if (item.entry.event.type === "approval.requested") watch.questions.reached(item.entry.event.call);
+    if (item.type === "entry") printEntry(item.entry);
+    else tellProgram(item, watch.questions);
   }
   const result = await turn.result;
   printSummary(summaryOf(result));
   return result;
+}
+
+/** What is no event of the log, and yet not to be missed. */
+function tellProgram(item: LiveItem, questions: Questions): void {
+  if (item.type === "approval.pending") questions.reached(item.approval.call);
+  if (item.type === "paused") process.stderr.write(`pawl: ${pausedWords(item.reason)}\n`);
+  if (item.type === "resumed") process.stderr.write(`pawl: ${resumedWords}\n`);
 }
 
 async function printStory({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
@@ -216,5 +215,8 @@ function printEnd(view: LiveView, result: TurnResult, durationMs: number, { opti
   for (const words of lost) view.line("quiet", `  ${words}`);
   if (good) return;
   if (failure && failure.kind !== "aborted") view.line("bad", `  ${failureWords(failure, chosen.url)}`);
-  for (const words of adviceLines({ outcome, failure, chosen, session, options })) view.line("quiet", `  ${words}`);
+  const called = options.session ?? session;
+  const { hints, commands } = adviceOn({ outcome, failure, chosen, session: called, options });
+  for (const words of hints) view.line("quiet", `  ${words}`);
+  for (const words of commands) view.command("quiet", `  ${words}`);
 }

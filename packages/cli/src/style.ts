@@ -26,9 +26,30 @@ export function printable(text: string): string {
   return text.replace(controls, "");
 }
 
+/** What somebody wrote, as it can be shown in one line. */
+export function seenText(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
+
 /** How wide lines may be; where nobody sees a width, what most people have. */
 export function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : 80;
+}
+
+/** Words of a person's language, broken between words where a terminal would break inside of them. Not for commands. */
+export function wrapped(text: string, stream: NodeJS.WriteStream): string {
+  if (!stream.isTTY || cut(text, columnsOf(stream)) === text) return text;
+  const [indent = ""] = /^ */.exec(text) ?? [];
+  const lines: string[] = [];
+  let held = "";
+  for (const word of text.trim().split(/ +/)) {
+    const longer = held === "" ? `${indent}${word}` : `${held} ${word}`;
+    if (held !== "" && cut(longer, columnsOf(stream)) !== longer) {
+      lines.push(held);
+      held = `${indent}${word}`;
+    } else held = longer;
+  }
+  return [...lines, held].join("\n");
 }
 
 const wide =

@@ -1,7 +1,17 @@
 /** `pawl show`: a log as a timeline, one fact a line: its number, the time since its turn began, what it says. */
 import type { EventOf, LogEntry, LogEvent } from "@pawl/core";
 import { columnsOf, counted, cut, line, moment, printable, seconds, type Tone, toned } from "./style.ts";
-import { callWords, failureWords, outcomeWords, outputText, partText } from "./words.ts";
+import {
+  type CompactionCause,
+  callWords,
+  compactionWords,
+  failureWords,
+  inputText,
+  outcomeWords,
+  outputText,
+  strippedWords,
+  summaryFailureWords,
+} from "./words.ts";
 
 const seqWidth = 5;
 const timeWidth = 11;
@@ -11,6 +21,8 @@ export class Timeline {
   readonly #width: number;
   #turnAt: number | undefined;
   #attempt = 0;
+  #sumsUp = false;
+  #cause: CompactionCause = "crowded";
   readonly #calls = new Map<string, string>();
   readonly #asked = new Map<string, { at: number; call: string }>();
 
@@ -40,18 +52,22 @@ export class Timeline {
         return [["strong", `session${event.cwd ? ` in ${event.cwd}` : ""}${from}, ${moment(time)}`]];
       }
       case "input.accepted":
-        return [["plain", `${event.kind}: ${line(event.content.map(partText).join(" "), this.#width)}`]];
-      case "turn.started":
-        return [["strong", `turn ${event.turn}, ${moment(time)}`]];
+        return [["plain", `${event.kind}: ${line(inputText(event.content), this.#width)}`]];
+      case "turn.started": {
+        const continues = event.continues === undefined ? "" : `, continues ${event.continues}`;
+        return [["strong", `turn ${event.turn}, ${moment(time)}${continues}`]];
+      }
       case "turn.ended":
         return this.#turnEnded(event);
       case "step.started":
+        this.#cause = "crowded";
         return [["plain", `step ${event.number}`]];
       case "step.ended":
         return event.failure ? [["bad", `step failed: ${failureWords(event.failure)}`]] : [["quiet", "step ended"]];
       case "attempt.started":
         this.#attempt = event.number;
-        return [["quiet", `  attempt ${event.number}, ${event.model.provider}:${event.model.id}`]];
+        this.#sumsUp = event.purpose === "compaction";
+        return [["quiet", `  ${this.#request()}, ${event.model.provider}:${event.model.id}`]];
       case "attempt.ended":
         return this.#attemptEnded(event);
       case "message.committed":
@@ -75,6 +91,12 @@ export class Timeline {
         return [["quiet", `  → ${this.#call(event.call, event.tool)} (${event.effect})`]];
       case "tool.settled":
         return [this.#settled(event)];
+      case "context.compacted":
+        return this.#compacted(event);
+      case "provider-state.stripped":
+        return [["warn", `  ${strippedWords(event)}`]];
+      case "log.repaired":
+        return [["warn", `  the log was repaired between ${event.from} and ${event.to}: ${event.reason}`]];
       case "note.recorded":
         return [["warn", `  note: ${event.text}`]];
       default:
@@ -88,13 +110,26 @@ export class Timeline {
     return [[tone, `turn ended: ${outcomeWords(outcome)}`], ...why];
   }
 
+  /** `attempt 2`, and what for where that is not the answer. */
+  #request(): string {
+    return `attempt ${this.#attempt}${this.#sumsUp ? " (a summary)" : ""}`;
+  }
+
+  #compacted(event: EventOf<"context.compacted">): [Tone, string][] {
+    const text = inputText(event.summary);
+    const says: [Tone, string][] =
+      event.by === "drop" || text === "" ? [] : [["quiet", `    ${line(text, this.#width)}`]];
+    return [["strong", `  ${compactionWords(event, this.#cause)}`], ...says];
+  }
+
   #attemptEnded({ end, failure, decision, durationMs, usage }: EventOf<"attempt.ended">): [Tone, string][] {
     const about = usage.measure === "estimated" ? "about " : "";
     const tokens = usage.output === undefined ? "" : ` · ${about}${counted(usage.output, "token")} out`;
     const tone = end === "committed" ? "quiet" : "warn";
     const took = durationMs > 0 ? ` after ${seconds(durationMs)}` : "";
-    const lines: [Tone, string][] = [[tone, `  attempt ${this.#attempt} ${end}${took}${tokens}`]];
-    if (failure) lines.push([tone, `    ${failureWords(failure)}`]);
+    const lines: [Tone, string][] = [[tone, `  ${this.#request()} ${end}${took}${tokens}`]];
+    if (decision?.action === "compact") this.#cause = "refused";
+    if (failure) lines.push([tone, `    ${this.#sumsUp ? summaryFailureWords(failure) : failureWords(failure)}`]);
     const wait = decision?.delayMs ? `, waits ${seconds(decision.delayMs)}` : "";
     if (failure && decision) lines.push(["quiet", `    ${decision.action}${wait}: ${decision.reason}`]);
     return lines;

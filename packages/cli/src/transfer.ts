@@ -1,8 +1,8 @@
-/** `pawl export ID [--out FILE]`, `pawl import FILE [--session ID]`: a session as lines of JSON, whole or not at all. */
-import { createReadStream, existsSync } from "node:fs";
+/** `pawl export ID [--out FILE]`: a session as lines of JSON, whole or not at all. */
+import { existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { exportSession, importSession, PawlError } from "@pawl/core";
+import { exportSession, PawlError } from "@pawl/core";
 import { openRuntime } from "@pawl/core/node";
 import { readerGone } from "./exit.ts";
 import { storeFolder } from "./place.ts";
@@ -61,42 +61,7 @@ async function writeFile(path: string, lines: AsyncIterable<string>): Promise<nu
   }
 }
 
-export async function importFromFile(path: string, options: TransferOptions & { session?: string }): Promise<number> {
-  const input = createReadStream(path, "utf8");
-  await new Promise<void>((resolve, reject) => {
-    input.once("open", () => resolve());
-    input.once("error", (error) => reject(new PawlError("INVALID_INPUT", `cannot read ${path} (${error.message})`)));
-  });
-  const { store, effects } = await openRuntime({ dir: storeFolder(options.store) });
-  try {
-    const given = options.session === undefined ? {} : { session: options.session };
-    const session = await importSession(store, linesOf(input), { ...given, now: effects.clock.now() });
-    say(options, { session, file: path });
-    return 0;
-  } finally {
-    input.destroy();
-    await store.close();
-  }
-}
-
-/** Newlines alone end a line: other programs' line readers also break at signs that may stand inside JSON text. */
-async function* linesOf(input: AsyncIterable<string>): AsyncGenerator<string, void> {
-  let rest: string[] = [];
-  for await (const chunk of input) {
-    const [head = "", ...more] = chunk.split("\n");
-    rest.push(head);
-    for (const text of more) {
-      yield rest.join("");
-      rest = [text];
-    }
-  }
-  yield rest.join("");
-}
-
-function say({ json }: TransferOptions, told: { session: string; file: string; lines?: number }): void {
-  const words =
-    told.lines === undefined
-      ? `imported session ${told.session} from ${told.file}`
-      : `exported session ${told.session} to ${told.file}, ${told.lines} lines`;
+function say({ json }: TransferOptions, told: { session: string; file: string; lines: number }): void {
+  const words = `exported session ${told.session} to ${told.file}, ${told.lines} lines`;
   process.stdout.write(json ? `${JSON.stringify({ ok: true, ...told })}\n` : `${words}\n`);
 }

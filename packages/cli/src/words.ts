@@ -1,5 +1,5 @@
 /** What happened, in sentences for a person: failures, decisions, outcomes, calls. The same live and in `pawl show`. */
-import type { Books, Decision, Failure, Json, Outcome, Part, ToolOutput } from "@pawl/core";
+import type { Books, Decision, EventOf, Failure, Json, Outcome, Part, ToolOutput } from "@pawl/core";
 import { counted, grouped, line, moment, seconds } from "./style.ts";
 
 const kinds: Record<Failure["kind"], string> = {
@@ -39,10 +39,46 @@ export function failureWords(failure: Failure, url?: string): string {
   return `${words}${place}: ${status}${line(message, 300)}${code}`;
 }
 
+/** A summary that does not help is no fault of the wire, and no request of the person's that is too large. */
+export function summaryFailureWords(failure: Failure, url?: string): string {
+  const useless = failure.detector === "runtime" && (failure.kind === "overflow" || failure.kind === "empty");
+  return useless ? `The summary does not help: ${line(failure.message, 300)}` : failureWords(failure, url);
+}
+
+/** Why a conversation was made shorter: a request was refused, or the next one would come close to the window. */
+export type CompactionCause = "refused" | "crowded";
+
+const compacted: Record<NonNullable<EventOf<"context.compacted">["by"]>, string> = {
+  summary: "its older part is summed up",
+  drop: "its older part is left out, on request",
+  prune: "old results are cut",
+};
+
+/** In one line: from how much to how much, by what, why. */
+export function compactionWords(
+  { by = "summary", tokensBefore, tokensAfter }: EventOf<"context.compacted">,
+  cause: CompactionCause,
+): string {
+  const known = tokensBefore !== undefined && tokensAfter !== undefined;
+  const figures = known ? `, ${grouped(tokensBefore)} → ${grouped(tokensAfter)} tokens` : "";
+  const why = { refused: "it did not fit", crowded: "the window was nearly full" }[cause];
+  return `conversation shortened${figures}: ${compacted[by]}${by === "drop" ? "" : `, ${why}`}`;
+}
+
+export function strippedWords({ provider, reason }: EventOf<"provider-state.stripped">): string {
+  return `${provider} refused its own earlier state (${line(reason, 120)}): it is left out from now on`;
+}
+
+export function pausedWords(reason: string): string {
+  return `Paused: ${line(reason, 300)}`;
+}
+
+export const resumedWords = "There is room again: going on. Nothing was lost.";
+
 /** What recovery does about it, and how long that takes. `most` is the budget of attempts. */
-export function decisionWords(decision: Decision, attempt: number, most: number): string {
+export function decisionWords(decision: Decision, attempt: number, most: number | undefined): string {
   const wait = decision.delayMs > 0 ? `in ${seconds(decision.delayMs)}` : "at once";
-  const again = `Trying again ${wait} (attempt ${attempt + 1} of ${most}).`;
+  const again = `Trying again ${wait} (attempt ${attempt + 1}${most === undefined ? "" : ` of ${most}`}).`;
   switch (decision.action) {
     case "retry":
       return `Nothing is lost. ${again}`;
@@ -51,7 +87,9 @@ export function decisionWords(decision: Decision, attempt: number, most: number)
     case "discard":
       return `What it had said is withdrawn. ${again}`;
     case "compact":
+      return "The conversation is made shorter, then it is asked again.";
     case "strip":
+      return "The provider's earlier state is left out, then it is asked again.";
     case "stop":
       return `Not tried again: ${decision.reason}.`;
   }
@@ -107,6 +145,11 @@ function telling(input: string): string {
 
 export function outputText(output: ToolOutput): string {
   return output.content.map(partText).join("\n");
+}
+
+/** What somebody handed over, in one text. */
+export function inputText(content: readonly Part[]): string {
+  return content.map(partText).join(" ");
 }
 
 export function partText(part: Part): string {

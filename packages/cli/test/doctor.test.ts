@@ -89,7 +89,7 @@ test("no store, no session, a file that is no database: one line, and the code t
   const full = stored(t);
   const unknown = await doctor(full, "nobody");
   assert.equal(unknown.code, 3);
-  assert.match(unknown.stderr, /^pawl: session "nobody" does not exist; .*\n$/);
+  assert.match(unknown.stderr, /^pawl: there is no session "nobody"; .*\n$/);
   writeFileSync(join(full.store, "pawl.db"), "not a database".repeat(500));
   const broken = await doctor(full);
   assert.equal(broken.code, 6);

@@ -54,13 +54,15 @@ export class Running {
   readonly process: ChildProcess;
   /** Whole lines of standard output so far. */
   readonly lines: string[] = [];
+  /** Standard error so far. */
+  stderr = "";
   readonly ended: Promise<Ended>;
   readonly #waiting: { count: number; resolve: () => void }[] = [];
+  readonly #listening: { words: RegExp; resolve: () => void }[] = [];
 
   constructor(child: ChildProcess) {
     this.process = child;
     let stdout = "";
-    let stderr = "";
     child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
       stdout += chunk;
       const whole = stdout.split("\n").slice(0, -1);
@@ -68,12 +70,13 @@ export class Running {
       for (const { count, resolve } of this.#waiting) if (this.lines.length >= count) resolve();
     });
     child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
-      stderr += chunk;
+      this.stderr += chunk;
+      for (const { words, resolve } of this.#listening) if (words.test(this.stderr)) resolve();
     });
     this.ended = once(child, "close").then(([code, signal]) => {
       // Whoever waits for a line that never came is told that there will be none.
-      for (const { resolve } of this.#waiting) resolve();
-      return { code, signal, stdout, stderr };
+      for (const { resolve } of [...this.#waiting, ...this.#listening]) resolve();
+      return { code, signal, stdout, stderr: this.stderr };
     });
   }
 
@@ -82,6 +85,14 @@ export class Running {
     if (this.lines.length >= count || this.process.exitCode !== null) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push({ count, resolve });
+    await promise;
+  }
+
+  /** Resolves when standard error has such words, or the process has ended. */
+  async said(words: RegExp): Promise<void> {
+    if (words.test(this.stderr) || this.process.exitCode !== null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#listening.push({ words, resolve });
     await promise;
   }
 
@@ -128,7 +139,30 @@ export class World {
   }
 
   start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
-    const child = spawn(process.execPath, [bin, ...args], {
+    return this.startAs([process.execPath], args, env);
+  }
+
+  /** In a terminal of its own, with these lines typed into it. Both streams are one; carriage returns are taken out. */
+  async inTerminal(typed: string, args: readonly string[]): Promise<Ended> {
+    const line = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(" ");
+    const child = spawn("script", ["-qec", line, "/dev/null"], {
+      cwd: this.work,
+      env: { ...this.env, NO_COLOR: "1", TERM: "dumb" },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.#t.after(() => child.kill("SIGKILL"));
+    child.stdin.write(typed);
+    const ended = await new Running(child).ended;
+    return { ...ended, stdout: ended.stdout.replaceAll("\r", "") };
+  }
+
+  /** On a disk where no file may grow beyond so many blocks of 512 bytes, until `prlimit` says otherwise. */
+  startConfined(blocks: number, args: readonly string[]): Running {
+    return this.startAs(["/bin/sh", "-c", `ulimit -S -f ${blocks}; exec "$0" "$@"`, process.execPath], args, {});
+  }
+
+  startAs([command = "", ...before]: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv): Running {
+    const child = spawn(command, [...before, bin, ...args], {
       cwd: this.work,
       env: { ...this.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],

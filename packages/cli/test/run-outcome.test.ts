@@ -87,7 +87,7 @@ const cases: Case[] = [
     outcome: "empty",
     says: /the model gave no answer/,
     error: "empty",
-    requests: 6,
+    requests: 3,
   },
   {
     what: "a server that fails until the budget is used up",
@@ -117,7 +117,10 @@ for (const { what, script, code, outcome, says, error, requests = 1 } of cases) 
     const story = await world.pawl(["run", "Say it", ...world.place(again)]);
     assert.equal(story.code, code);
     assert.match(story.stderr, says);
-    assert.match(story.stderr, /To go on: pawl run --session \w+ --model openai-chat:scripted --base-url http:/);
+    assert.match(
+      story.stderr,
+      /To go on: pawl (continue \w+|run "what to do next" --session \w+) --model openai-chat:scripted --base-url http:/,
+    );
     assert.doesNotMatch(story.stderr, /\n\s+at /, "a stack trace");
   });
 }

@@ -149,7 +149,7 @@ for (const json of [true, false]) {
       assert.deepEqual([last.ok, last.outcome, last.session, last.error?.exit], [false, "aborted", "stop", 130]);
     } else {
       assert.match(stderr, /stopped on request/);
-      assert.match(stderr, /To go on: pawl run --session stop --model openai-chat:scripted .*--yes "go on"/);
+      assert.match(stderr, /To go on: pawl continue stop --model openai-chat:scripted .*--yes\n/);
     }
     assert.equal((await world.verified("stop")).code, 0);
     const again = await world.pawl(["run", "Go on", "--json", "--session", "stop", ...place]);

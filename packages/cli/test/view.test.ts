@@ -233,6 +233,59 @@ test("a question is reached only after everything before it is on the screen", (
   assert.equal(screen.text, "I would run this.\n\n", "nothing is drawn over the question");
 });
 
+test("a question from before this process is reached by its pending item; after its own record it is not asked again", () => {
+  const approval = { approval: "ap", call: "c", tool: "bash", input: "{}", digest: "d", askedAt: 0 };
+  const before = bench();
+  before.view.show({ type: "approval.pending", approval });
+  assert.deepEqual(before.reached, ["c"]);
+  const { screen, view, reached, event } = bench();
+  event(called("bash", { command: "rm x" }));
+  event({ type: "approval.requested", approval: "ap", call: "c", digest: "d", ordinal: 1 });
+  const text = screen.text;
+  view.show({ type: "approval.pending", approval });
+  assert.deepEqual([reached, screen.text], [["c"], text], "nothing moves the cursor away from the question");
+});
+
+test("a full disk: the words stay, and the line below counts until there is room, whatever runs", () => {
+  const { screen, hand, view, event } = bench();
+  event(called("bash", { command: "npm test" }));
+  event(entered("bash", "write"));
+  view.show({ type: "paused", reason: "pawl.db could not be written (disk full)", since: 0 });
+  hand.turn(5_000);
+  view.show({ type: "tool.progress", call: "c", data: { output: "one\n" } });
+  hand.turn(60_000);
+  const words = [
+    "! Paused: pawl.db could not be written (disk full)",
+    "  It goes on by itself once there is room. Ctrl-C gives up; `pawl resume` goes",
+    "  on later.",
+  ];
+  assert.deepEqual(screen.lines, [...words, "paused · 1 min 5 s · waiting for room on the disk"]);
+  view.show({ type: "resumed" });
+  hand.turn(1_000);
+  assert.deepEqual(screen.lines.slice(0, 4), [...words, "✓ There is room again: going on. Nothing was lost."]);
+  assert.match(screen.lines.at(-1) ?? "", /^running bash npm test/);
+});
+
+test("a conversation that is made shorter is one line; a summary is shown to nobody while it is written", () => {
+  const { screen, hand, event } = bench(60);
+  event(step(2));
+  event({ type: "attempt.started", attempt: "a", step: "st", number: 1, purpose: "compaction", model });
+  hand.turn(12_000);
+  assert.equal(screen.text, "summing up the conversation with m · 12 s");
+  const compacted = { upTo: 5, tokensBefore: 91_000, tokensAfter: 27_000 };
+  event({ type: "context.compacted", ...compacted, summary: [{ type: "text", text: "It was said." }] });
+  assert.deepEqual(screen.lines.slice(0, 2), [
+    "↓ conversation shortened, 91,000 → 27,000 tokens: its older",
+    "part is summed up, the window was nearly full",
+  ]);
+  event({ type: "context.compacted", ...compacted, by: "prune", summary: [] });
+  event({ type: "context.compacted", ...compacted, by: "drop", summary: [] });
+  assert.match(
+    screen.text,
+    /tokens: old\nresults are cut, the window was nearly full\n.*its older\npart is left out, on request\n/,
+  );
+});
+
 test("a timeline in a terminal keeps to its width", () => {
   const screen = new Screen(60);
   const timeline = new Timeline(screen.stream);

@@ -1,6 +1,9 @@
-/** The small project of the demo: one function, one test, one bug. */
-import { mkdir, writeFile } from "node:fs/promises";
+/** The small project of the demo: one function, one test, one bug, and a script that must never run twice. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+
+/** One line for each time that `publish.js` ran. */
+const journal = "published.log";
 
 export const files = {
   "package.json": `${JSON.stringify({ name: "till", private: true, type: "module", scripts: { test: "node --test" } }, null, 2)}\n`,
@@ -27,9 +30,31 @@ test("takes the discount off", () => {
   assert.equal(total(order, 10), 900);
 });
 `,
+  "publish.js": `import { appendFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+
+appendFileSync("${journal}", \`till 1.0.1, by process \${process.pid}\\n\`);
+console.log("uploading till 1.0.1 ...");
+await setTimeout(2500);
+console.log("published till 1.0.1");
+`,
 } as const;
 
 export async function writeProject(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+}
+
+export interface Publication {
+  text: string;
+  pid: number;
+}
+
+/** What `publish.js` has left behind, a line for each time it ran. */
+export async function publications(folder: string): Promise<Publication[]> {
+  const text = await readFile(join(folder, journal), "utf8").catch(() => "");
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => ({ text: line, pid: Number(/\d+$/.exec(line)?.[0]) }));
 }

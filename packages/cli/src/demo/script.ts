@@ -1,6 +1,7 @@
 /**
  * What the demo's model says. It is the real agent that reads, edits and runs; only the words are written down. The
- * connection breaks three times: before any output, in the middle of a thought, in the middle of a sentence.
+ * connection breaks three times: before any output, in the middle of a thought, in the middle of a sentence. The last entry
+ * answers whoever takes the session over.
  */
 import type { Entry } from "@pawl/model-server";
 
@@ -37,8 +38,12 @@ export const demoScript: readonly Entry[] = [
     { call: "bash", input: { command: test } },
   ],
   [
+    { text: "Both pass. Now I publish it.", chunks: 3 },
+    { call: "bash", input: { command: "node publish.js" } },
+  ],
+  [
     {
-      text: "Fixed: `total` in till.js multiplied by `1 + discount / 100`; it now multiplies by `1 - discount / 100`. Both tests pass.",
+      text: "Fixed and published: `total` in till.js takes the discount off now, both tests pass, till 1.0.1 is out.",
       chunks: 8,
     },
   ],

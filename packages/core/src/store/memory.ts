@@ -333,13 +333,15 @@ class MemoryStore implements Store {
   #summary(session: Session): SessionSummary {
     const lease = this.#liveLease(session);
     const { id, epoch, createdAt, updatedAt, parent, cut } = session;
+    const names = [...this.#names].flatMap(([name, of]) => (of === id ? name : [])).sort();
     return {
       session: id,
       seq: headSeq(session),
       epoch,
       createdAt,
       updatedAt,
-      head: structuredClone(session.head),
+      head: { ...session.head },
+      ...(names.length > 0 && { names }),
       ...(parent && { parent: { session: parent.id, seq: cut } }),
       ...(lease && { lease }),
     };

@@ -7,7 +7,8 @@ import type { LeaseInfo, SessionSummary } from "./store.ts";
 
 /** Of a statement that returns arrays; in the order of {@link SummaryRow}. */
 export const summaryColumns = `s.id, s.seq, s.epoch, s.created_at, s.updated_at, s.head, p.id, s.cut,
-  l.epoch, l.holder, l.expires_at
+  l.epoch, l.holder, l.expires_at,
+  (SELECT json_group_array(name ORDER BY name) FROM name n WHERE n.session = s.key)
   FROM session s LEFT JOIN session p ON p.key = s.parent LEFT JOIN lease l ON l.session = s.key`;
 
 export type SummaryRow = [
@@ -22,11 +23,13 @@ export type SummaryRow = [
   leaseEpoch: number | null,
   holder: string | null,
   expiresAt: number | null,
+  names: string,
 ];
 
 export function summaryOf(row: SummaryRow): SessionSummary {
-  const [session, seq, epoch, createdAt, updatedAt, head, parent, cut, leaseEpoch, holder, expiresAt] = row;
+  const [session, seq, epoch, createdAt, updatedAt, head, parent, cut, leaseEpoch, holder, expiresAt, names] = row;
   const summary: SessionSummary = { session, seq, epoch, createdAt, updatedAt, head: headOf(head) };
+  if (names !== "[]") summary.names = JSON.parse(names) as string[];
   if (parent !== null) summary.parent = { session: parent, seq: cut };
   const lease = leaseOf(leaseEpoch, holder, expiresAt);
   if (lease) summary.lease = lease;

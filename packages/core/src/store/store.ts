@@ -35,6 +35,8 @@ export interface SessionSummary {
   createdAt: number;
   updatedAt: number;
   head: Head;
+  /** What it is called by, in order; absent where by nothing. */
+  names?: string[];
   parent?: ForkPoint;
   /** The lease, if one is live by the store's clock and its holder is not known to be dead. */
   lease?: LeaseInfo;
@@ -56,6 +58,7 @@ export interface CreateSession {
 
 export interface RestoreSession {
   session: string;
+  /** Read when the last batch has been given: what it says may depend on them. */
   head: Head;
   /** In order of seq; each batch within the bounds of an append. */
   batches: AsyncIterable<LogRecord[]>;

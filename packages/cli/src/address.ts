@@ -1,0 +1,115 @@
+/**
+ * A session as people write it: its id, its name, or enough of the id's start to tell it from the others.
+ *
+ * An id comes before a name, a name before a start: what is written out whole is never taken for something else.
+ */
+import { isId, PawlError, type Runtime, type Store } from "@pawl/core";
+import { sessionIds } from "@pawl/core/node";
+import { seenText } from "./style.ts";
+
+/** Shorter ones are guesses: an id that this store makes begins with its day. */
+const leastStart = 6;
+/** Of those that a start fits, or that are meant perhaps. */
+const shown = 4;
+/** What this store makes; whoever writes one means a session that is there. */
+const made = /^s_[0-9A-HJKMNP-TV-Z]{4,}$/;
+
+/** The session's id. Fails with SESSION_NOT_FOUND, saying what is near; INVALID_INPUT for what fits several, or is no id. */
+export async function addressOf({ store }: Runtime, text: string): Promise<string> {
+  const whole = await wholeAddress(store, text);
+  if (whole !== undefined) return whole;
+  if (!isId(text)) {
+    const what = `${seenText(text)} cannot be a session id; use 1 to 64 characters A-Z a-z 0-9 _ -`;
+    throw new PawlError("INVALID_INPUT", what);
+  }
+  const ids = await allIds(store);
+  return startOf(ids, text) ?? missing(text, ids);
+}
+
+/**
+ * Of `run --session`, which may name a new one: undefined where it does, with what a person should be told. A start counts
+ * only where it is one of an id that we made: `nightly` is a new session, also beside a `nightly-2`.
+ */
+export async function addressOrNew({ store }: Runtime, text: string): Promise<{ id?: string; warning?: string }> {
+  const whole = await wholeAddress(store, text);
+  if (whole !== undefined) return { id: whole };
+  if (!isId(text)) return {};
+  const ids = await allIds(store);
+  if (made.test(text)) {
+    const found = startOf(ids, text);
+    if (found !== undefined) return { id: found };
+    if (near(text, ids).length > 0) missing(text, ids);
+    return {};
+  }
+  // A series (task-1, task-2) is no slip of the fingers.
+  const meant = near(text, ids).filter((id) => unnumbered(id) !== unnumbered(text));
+  return meant.length === 0 ? {} : { warning: `a new session ${text} begins; there is also ${listed(meant)}` };
+}
+
+/** How a person is told of it: by its name, if that is how they called it. */
+export async function calledBy({ store }: Runtime, text: string, session: string): Promise<string> {
+  return text !== session && (await store.resolveName(text)) === session ? text : session;
+}
+
+async function wholeAddress(store: Store, text: string): Promise<string | undefined> {
+  if (isId(text) && (await store.get(text))) return text;
+  return text === "" ? undefined : store.resolveName(text);
+}
+
+async function allIds(store: Store): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const id of sessionIds(store)) ids.push(id);
+  return ids;
+}
+
+function startOf(ids: readonly string[], text: string): string | undefined {
+  const found = ids.filter((id) => id.startsWith(text));
+  if (found.length === 0 || text.length < leastStart) return undefined;
+  if (found.length === 1) return found[0];
+  throw new PawlError(
+    "INVALID_INPUT",
+    `"${text}" is the start of ${found.length} sessions (${listed(found)}); write more of it`,
+  );
+}
+
+function missing(text: string, ids: readonly string[]): never {
+  const meant = near(text, ids);
+  const also = meant.length === 0 ? "`pawl sessions` lists them" : `did you mean ${listed(meant)}?`;
+  throw new PawlError("SESSION_NOT_FOUND", `there is no session "${text}"; ${also}`);
+}
+
+function listed(ids: readonly string[]): string {
+  const more = ids.length > shown ? `, and ${ids.length - shown} more` : "";
+  return `${ids.slice(0, shown).join(", ")}${more}`;
+}
+
+const unnumbered = (text: string): string => text.replace(/\d+/g, "#");
+
+/** What `text` was perhaps meant to be, the nearest first. */
+export function near(text: string, ids: readonly string[]): string[] {
+  // Fingers slip once in a short word, now and then in a long one.
+  const most = Math.min(3, Math.max(1, Math.floor(text.length / 5)));
+  const found = ids.flatMap((id) => {
+    const far = text.length >= 3 && id.startsWith(text) ? 0 : distance(text.toLowerCase(), id.toLowerCase(), most);
+    return far <= most ? [{ id, far }] : [];
+  });
+  return found.sort((a, b) => a.far - b.far).map(({ id }) => id);
+}
+
+/** Letters to change, add, leave out or swap; more than `most` counts as one more than that. */
+function distance(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1;
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const steps = [(last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + same];
+      row.push(Math.min(...steps, ...(swapped ? [(before[j - 2] ?? 0) + 1] : [])));
+    }
+    [before, last] = [last, row];
+  }
+  return last[b.length] ?? 0;
+}

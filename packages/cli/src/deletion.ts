@@ -1,0 +1,84 @@
+/** `pawl delete`: a session goes, once whoever asked for it has seen what that is. */
+import { type LogEntry, PawlError, type Runtime, type SessionSummary } from "@pawl/core";
+import { addressOf } from "./address.ts";
+import { keysOf, removeOutputs } from "./command-output-files.ts";
+import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
+import { exitOfOutcome } from "./exit.ts";
+import { readable } from "./readable.ts";
+import { counted, line, moment, wrapped } from "./style.ts";
+import { type VisitOptions, visitStore } from "./visit.ts";
+
+/** A deletion is short; a disk that needs longer finds out by the fence. */
+const leaseMs = 60_000;
+
+export function deleteSession(address: string, options: VisitOptions & ConsentOptions): Promise<number> {
+  demandConsent("deleting a session", options);
+  return visitStore(options, async (runtime) => {
+    const session = await addressOf(runtime, address);
+    const summary = await runtime.store.get(session);
+    // Damaged, it may be deleted all the same.
+    const { entries } = await readable(runtime, session);
+    const forks = await forksOf(runtime, session);
+    if (!options.json) process.stderr.write(described(session, summary, entries, forks));
+    if (!(await consented("Delete it? This cannot be undone.", options))) {
+      process.stderr.write("nothing was deleted\n");
+      return exitOfOutcome("aborted");
+    }
+    await deleteIdle(runtime, session);
+    // A fork reads the results that point at these files.
+    const outputs = forks.length > 0 ? 0 : await removeOutputs(options.store, keysOf(entries, session));
+    const rest =
+      forks.length > 0
+        ? `; the records that ${counted(forks.length, "fork")} ${forks.length === 1 ? "begins" : "begin"} with stay until the last of them goes`
+        : "";
+    const words = `deleted session ${session}${rest}\n`;
+    process.stdout.write(options.json ? `${JSON.stringify({ ok: true, session, forks, outputs })}\n` : words);
+    return 0;
+  });
+}
+
+function described(
+  session: string,
+  summary: SessionSummary | undefined,
+  entries: readonly LogEntry[],
+  forks: readonly string[],
+): string {
+  const title = summary?.head.title === undefined ? "" : ` · ${line(summary.head.title, 40)}`;
+  const used = summary === undefined ? "" : ` · last used ${moment(summary.updatedAt)}`;
+  const lines = [`${session}${title} · ${counted(entries.length, "event")}${used}`];
+  if (forks.length > 0) {
+    const verb = forks.length === 1 ? "begins" : "begin";
+    lines.push(
+      `  ${counted(forks.length, "fork")} ${verb} with its records and can still be read and driven: ${forks.join(", ")}`,
+    );
+  }
+  if (summary?.head.openTurn !== undefined)
+    lines.push("  its last turn was interrupted; `pawl resume` would go on inside it");
+  return lines.map((each) => `${wrapped(each, process.stderr)}\n`).join("");
+}
+
+async function forksOf({ store }: Runtime, session: string): Promise<string[]> {
+  const forks: string[] = [];
+  for (let page = await store.list(); page.length > 0; ) {
+    for (const each of page) if (each.parent?.session === session) forks.push(each.session);
+    const last = page.at(-1);
+    page = last ? await store.list({ cursor: { updatedAt: last.updatedAt, session: last.session } }) : [];
+  }
+  return forks;
+}
+
+/** Nobody may be driving it, nor begin to: the lease goes with the session. */
+async function deleteIdle({ store, holder }: Runtime, session: string): Promise<void> {
+  const lease = await store.acquireLease(session, holder, leaseMs);
+  if (!lease.granted) {
+    const { pid, host } = lease.held.holder;
+    const what = `session ${session} is being driven by process ${pid} on ${host}; stop it first, then delete`;
+    throw new PawlError("SESSION_BUSY", what);
+  }
+  try {
+    await store.delete(session);
+  } catch (error) {
+    await store.releaseLease(session, lease.epoch).catch(() => {});
+    throw error;
+  }
+}

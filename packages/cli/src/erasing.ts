@@ -1,0 +1,124 @@
+/** `pawl erase ID SEQ`: the content of one record goes, for what should never have been recorded. The log stays whole. */
+import { erasePayloadOf, type LogEntry, type LogEvent, PawlError, type Runtime } from "@pawl/core";
+import { addressOf } from "./address.ts";
+import { keysOf, removeOutputs } from "./command-output-files.ts";
+import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
+import { exitOfOutcome } from "./exit.ts";
+import { readable } from "./readable.ts";
+import { columnsOf, cut, moment, printable, toned, wrapped } from "./style.ts";
+import { type VisitOptions, visitStore } from "./visit.ts";
+import { callWords, inputText, outputText } from "./words.ts";
+
+/** Enough to see that it is the right one. */
+const shownLines = 12;
+
+export function eraseRecord(address: string, seq: number, options: VisitOptions & ConsentOptions): Promise<number> {
+  demandConsent("erasing a record", options);
+  return visitStore(options, async (runtime) => {
+    const session = await addressOf(runtime, address);
+    const { entries } = await readable(runtime, session);
+    const entry = entryAt(entries, session, seq);
+    if (await wasErased(runtime, session, seq))
+      return told(options, { session, seq, type: entry.event.type }, "was erased before");
+    if (!options.json) process.stderr.write(described(entry));
+    if (!(await consented("Erase this content? This cannot be undone.", options))) {
+      process.stderr.write("nothing was erased\n");
+      return exitOfOutcome("aborted");
+    }
+    await erasePayloadOf(runtime.store, runtime.holder, session, seq);
+    const { event } = entry;
+    const outputs =
+      event.type === "tool.settled" ? await removeOutputs(options.store, keysOf(entries, session, event.call)) : 0;
+    const files = outputs > 0 ? ", its output beside the log, too" : "";
+    told(options, { session, seq, type: event.type }, `is erased${files}`);
+    if (!options.json) process.stderr.write(leftWords(session, event, (await runtime.store.get(session))?.head.title));
+    return 0;
+  });
+}
+
+function entryAt(entries: readonly LogEntry[], session: string, seq: number): LogEntry {
+  const entry = entries.find((each) => each.seq === seq);
+  if (!entry) {
+    const what = `session ${session} has no record ${seq} that can be read`;
+    throw new PawlError(
+      "INVALID_INPUT",
+      `${what}; pawl show ${session} numbers them, 1 to ${entries.at(-1)?.seq ?? 0}`,
+    );
+  }
+  if (entry.session !== session) {
+    const what = `record ${seq} of session ${session} belongs to ${entry.session}, which it was forked from`;
+    throw new PawlError("INVALID_INPUT", `${what}; pawl erase ${entry.session} ${seq} erases it for both`);
+  }
+  if (contentOf(entry.event) === undefined) {
+    const what = `record ${seq} is ${entry.event.type}, which holds no content to erase`;
+    throw new PawlError("INVALID_INPUT", `${what}; pawl show ${session} tells which records hold what`);
+  }
+  return entry;
+}
+
+async function wasErased({ store }: Runtime, session: string, seq: number): Promise<boolean> {
+  const [record] = await store.read(session, { after: seq - 1, limit: 1 });
+  return record?.seq === seq && !(record.payload instanceof Uint8Array);
+}
+
+/** An erasure reaches one record; its words may have gone further. */
+function leftWords(session: string, event: LogEvent, title: string | undefined): string {
+  const begins = title === undefined ? "" : title.replace(/…$/, "");
+  const titled = event.type === "input.accepted" && begins !== "" && inputText(event.content).trim().startsWith(begins);
+  const lines = [
+    ...(titled ? [`The session's title was made from it and still says: ${title}`] : []),
+    `What other records, exports and backups say of it is still there: look with pawl show ${session} --json`,
+  ];
+  return lines.map((each) => `${wrapped(each, process.stderr)}\n`).join("");
+}
+
+function described({ seq, time, event }: LogEntry): string {
+  const { stderr } = process;
+  const lines = (contentOf(event) ?? "").trimEnd().split("\n");
+  const width = Math.max(20, columnsOf(stderr) - 5);
+  const shown = lines.slice(0, shownLines).map((each) => `  │ ${cut(printable(each).replaceAll("\t", "  "), width)}`);
+  if (lines.length > shownLines) shown.push(`  │ … ${lines.length - shownLines} more lines`);
+  const head = toned("strong", `record ${seq}, ${event.type}, ${moment(time)}`, stderr);
+  return [head, ...shown, ""].join("\n");
+}
+
+/** What would be gone, as a person reads it. Undefined: nothing in it may be erased. */
+function contentOf(event: LogEvent): string | undefined {
+  switch (event.type) {
+    case "input.accepted":
+      return inputText(event.content);
+    case "message.committed":
+      return messageText(event.parts);
+    case "attempt.ended":
+      return event.fragment || event.notes
+        ? [messageText(event.fragment ?? []), ...(event.notes ?? [])].join("\n")
+        : undefined;
+    case "tool.entered":
+      return event.input === undefined ? undefined : callWords(event.tool, event.input, 200);
+    case "tool.settled":
+      return outputText(event.output);
+    case "turn.ended":
+      return event.output === undefined ? undefined : JSON.stringify(event.output);
+    case "context.compacted":
+      return inputText(event.summary);
+    case "note.recorded":
+      return event.data === undefined ? event.text : `${event.text}\n${JSON.stringify(event.data)}`;
+    default:
+      return undefined;
+  }
+}
+
+function messageText(parts: Extract<LogEvent, { type: "message.committed" }>["parts"]): string {
+  const texts = parts.map((part) => {
+    if (part.type === "text" || part.type === "reasoning") return part.text;
+    return part.type === "tool-call" ? callWords(part.tool, part.input, 200) : `[${part.type}]`;
+  });
+  return texts.join("\n");
+}
+
+function told(options: VisitOptions, facts: { session: string; seq: number; type: string }, words: string): number {
+  const { session, seq } = facts;
+  const line = options.json ? JSON.stringify({ ok: true, ...facts }) : `record ${seq} of session ${session} ${words}`;
+  process.stdout.write(`${line}\n`);
+  return 0;
+}

@@ -1,0 +1,124 @@
+/**
+ * `pawl import FILE`: an exported session byte for byte, or a conversation that another program has kept. Whole or not
+ * at all.
+ */
+import { createReadStream } from "node:fs";
+import {
+  type ForeignFormat,
+  importSession,
+  importTranscript,
+  type ModelRef,
+  PawlError,
+  type Runtime,
+} from "@pawl/core";
+import { openRuntime } from "@pawl/core/node";
+import { chooseModel } from "./model.ts";
+import { storeFolder } from "./place.ts";
+import type { TransferOptions } from "./transfer.ts";
+
+const formats: readonly (ForeignFormat | "pawl")[] = ["pawl", "ai-sdk", "openai-chat", "anthropic"];
+
+export interface ImportOptions extends TransferOptions {
+  session?: string;
+  /** Default: read from what the file holds. */
+  format?: string;
+  /** `PROVIDER:ID`, of whatever gave the answers: its signatures are kept for it. */
+  model?: string;
+}
+
+interface Imported {
+  session: string;
+  format: ForeignFormat | "pawl" | "text";
+  messages?: number;
+}
+
+export async function importFromFile(path: string, options: ImportOptions): Promise<number> {
+  const format = formatOf(options.format);
+  const model = modelOf(options.model);
+  const input = createReadStream(path, "utf8");
+  await new Promise<void>((resolve, reject) => {
+    input.once("open", () => resolve());
+    input.once("error", (error) => reject(new PawlError("INVALID_INPUT", `cannot read ${path} (${error.message})`)));
+  });
+  const runtime = await openRuntime({ dir: storeFolder(options.store) });
+  try {
+    const taken = await takeIn(runtime, linesOf(input), { format, model, session: options.session });
+    say(options, path, taken);
+    return 0;
+  } finally {
+    input.destroy();
+    await runtime.store.close();
+  }
+}
+
+async function takeIn(
+  runtime: Runtime,
+  lines: AsyncGenerator<string, void>,
+  {
+    format,
+    model,
+    session,
+  }: { format: ForeignFormat | "pawl" | undefined; model: ModelRef | undefined; session: string | undefined },
+): Promise<Imported> {
+  const first = await lines.next();
+  const all = chain(first.done ? [] : [first.value], lines);
+  const given = session === undefined ? {} : { session };
+  if (format === "pawl" || (format === undefined && isExported(first.value ?? ""))) {
+    const { store, effects } = runtime;
+    return { session: await importSession(store, all, { ...given, now: effects.clock.now() }), format: "pawl" };
+  }
+  const taken = await importTranscript(runtime, all, {
+    ...given,
+    ...(format === undefined ? {} : { format }),
+    ...(model === undefined ? {} : { model }),
+  });
+  return { session: taken.session, format: taken.format ?? "text", messages: taken.messages };
+}
+
+/** What `pawl export` writes begins with a header. In the words of a message, the quotes would be escaped. */
+function isExported(line: string): boolean {
+  return /"pawl"\s*:\s*"session"/.test(line);
+}
+
+function formatOf(format: string | undefined): ForeignFormat | "pawl" | undefined {
+  const known = formats.find((each) => each === format);
+  if (known !== undefined || format === undefined) return known;
+  throw new PawlError("INVALID_INPUT", `--format ${JSON.stringify(format)}: write one of ${formats.join(", ")}`);
+}
+
+/** As the AI SDK names it; no request is made, so no key is needed. */
+function modelOf(model: string | undefined): ModelRef | undefined {
+  if (model === undefined) return undefined;
+  const { provider, modelId: id } = chooseModel({ model, baseUrl: "http://127.0.0.1" }).model;
+  return { provider, id };
+}
+
+async function* chain(first: readonly string[], rest: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  yield* first;
+  yield* rest;
+}
+
+/** Newlines alone end a line: other programs' line readers also break at signs that may stand inside JSON text. */
+async function* linesOf(input: AsyncIterable<string>): AsyncGenerator<string, void> {
+  let rest: string[] = [];
+  for await (const chunk of input) {
+    const [head = "", ...more] = chunk.split("\n");
+    rest.push(head);
+    for (const text of more) {
+      yield rest.join("");
+      rest = [text];
+    }
+  }
+  yield rest.join("");
+}
+
+function say({ json }: TransferOptions, file: string, { session, format, messages }: Imported): void {
+  if (json) {
+    const counted = messages === undefined ? {} : { format, messages };
+    process.stdout.write(`${JSON.stringify({ ok: true, session, file, ...counted })}\n`);
+    return;
+  }
+  const counted = messages === 1 ? "1 message" : `${messages} messages`;
+  const from = messages === undefined ? file : `${counted} of ${file}, read as ${format}`;
+  process.stdout.write(`imported session ${session} from ${from}\n`);
+}

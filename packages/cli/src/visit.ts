@@ -1,0 +1,35 @@
+/** Opening a store to look, or to change a session that is there. Never makes one: that is for `run` and `import`. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { memoryStore, type Runtime } from "@pawl/core";
+import { nodeEffects, openRuntime, thisHolder } from "@pawl/core/node";
+import { readerGone } from "./exit.ts";
+import { storeFolder } from "./place.ts";
+
+export interface VisitOptions {
+  store?: string;
+  json?: boolean;
+}
+
+export async function visitStore<T>(options: VisitOptions, work: (runtime: Runtime) => Promise<T>): Promise<T> {
+  // `pawl show | head`: whoever has read enough is no fault.
+  process.stdout.on("error", () => process.exit(readerGone));
+  const dir = storeFolder(options.store);
+  // Looking must not make a store where there is none, not even inside of a folder that is there.
+  const runtime = existsSync(join(dir, "pawl.db")) || isFile(dir) ? await openRuntime({ dir }) : noRuntime();
+  try {
+    return await work(runtime);
+  } finally {
+    await runtime.store.close();
+  }
+}
+
+/** A file in the place of the folder: opening it fails and says so. */
+function isFile(path: string): boolean {
+  return existsSync(path) && !existsSync(`${path}/.`);
+}
+
+function noRuntime(): Runtime {
+  const effects = nodeEffects();
+  return { store: memoryStore({ clock: effects.clock }), effects, holder: thisHolder() };
+}
