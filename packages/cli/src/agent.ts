@@ -25,6 +25,7 @@ export function codingAgent(options: AgentOptions): Agent {
   return {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
+    ...(chosen.images ? { images: chosen.images } : {}),
     instructions: instructions(cwd),
     tools: workspaceTools({ cwd, spillDir, commandDir }),
     permission: ({ effect }) => (yes || questions.allAllowed || effect === "read" ? "allow" : "ask"),

@@ -30,7 +30,9 @@ export function rewindTo(text: string, options: BranchOptions): Promise<number> 
       const what = `session ${session} ends there already (turn ${place.turn}); name an earlier turn, or copy it with pawl fork`;
       throw new PawlError("INVALID_INPUT", `${text}: ${what}`);
     }
-    const name = (await runtime.store.resolveName(address)) === session ? address : undefined;
+    const names = (await runtime.store.get(session))?.names ?? [];
+    // Called by its id, it has one name or it is not clear which.
+    const name = names.includes(address) ? address : names.length === 1 ? names[0] : undefined;
     const child = await rewindSession(runtime, place, {
       ...(options.session === undefined ? {} : { id: options.session }),
       ...(name === undefined ? {} : { name }),

@@ -58,7 +58,8 @@ function printSessions(sessions: readonly SessionSummary[], limit: number): void
   for (const session of sessions) {
     const status = statusOf(session);
     const head = `${session.session.padEnd(ids)}  ${moment(session.updatedAt).slice(0, 16)}  `;
-    const title = line(session.head.title ?? "", Math.max(16, columnsOf(out) - head.length - states - 3));
+    const called = session.names ? `[${session.names.join(", ")}] ` : "";
+    const title = line(called + (session.head.title ?? ""), Math.max(16, columnsOf(out) - head.length - states - 3));
     out.write(`${head}${toned(toneOf[status] ?? "warn", status.padEnd(states), out)}  ${title}\n`);
   }
   if (sessions.length === limit) print("quiet", `the latest ${limit}; more with --limit`);

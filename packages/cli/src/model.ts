@@ -13,7 +13,7 @@ export interface ModelOptions {
   apiKeyEnv?: string;
 }
 
-type Model = Pick<Agent, "providerOptions"> & { model: LanguageModelV4 };
+type Model = Pick<Agent, "providerOptions" | "images"> & { model: LanguageModelV4 };
 
 export type ChosenModel = Model & {
   /** Where it is asked. */
@@ -51,12 +51,16 @@ const providers: Record<string, Provider> = {
       model: createOpenAI({ baseURL, apiKey, fetch }).responses(id),
       // The log holds the conversation; state kept on the server could not be retried, forked or moved.
       providerOptions: { openai: { store: false } },
+      images: "send",
     }),
   },
   anthropic: {
     keyEnv: "ANTHROPIC_API_KEY",
     baseUrl: "https://api.anthropic.com/v1",
-    create: (id, baseURL, apiKey) => ({ model: createAnthropic({ baseURL, apiKey, fetch }).languageModel(id) }),
+    create: (id, baseURL, apiKey) => ({
+      model: createAnthropic({ baseURL, apiKey, fetch }).languageModel(id),
+      images: "send",
+    }),
   },
 };
 

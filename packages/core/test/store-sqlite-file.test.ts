@@ -1,6 +1,6 @@
 /** The SQLite store's own promises: one file, many operations a flush, and clear words about broken files. */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -240,6 +240,23 @@ describe("damage", () => {
     assert.deepEqual(count(), { 1: 2, 3: 1 });
     await store.delete("c");
     assert.deepEqual(count(), {});
+    await store.close();
+  });
+
+  test("what was deleted is gone from the files, also of a text that fills many pages", async () => {
+    const { dir, store } = await open();
+    const secret = "the-secret-of-the-house ";
+    await createSession(store, "a", secret.repeat(3_000), secret);
+    await createSession(store, "b", "something else");
+    const found = async (): Promise<number> => {
+      const files = (await readdir(dir)).filter((name) => name.startsWith("pawl.db"));
+      const texts = await Promise.all(files.map((name) => readFile(join(dir, name), "latin1")));
+      return texts.reduce((sum, text) => sum + text.split(secret).length - 1, 0);
+    };
+    assert.ok((await found()) >= 3_000);
+    await store.delete("a");
+    assert.equal(await found(), 0);
+    assert.deepEqual(textsOf(await store.read("b")), ["created", "something else"]);
     await store.close();
   });
 });

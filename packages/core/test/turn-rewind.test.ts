@@ -10,8 +10,9 @@ const said = (text: string): ScriptEntry => [...say(text), finish()];
 async function talked() {
   const world = new TurnWorld();
   const session = await world.session();
+  const more = " and some more words".repeat(10);
   for (const word of ["one", "two", "three"])
-    await world.effects.run(session.run(agentOf([said(word)]), `say ${word}`).result);
+    await world.effects.run(session.run(agentOf([said(word)]), `say ${word}${more}`).result);
   const [first] = (await session.entries()).filter(({ event }) => event.type === "turn.ended");
   return { world, session, first: first?.seq ?? 0 };
 }
@@ -82,6 +83,8 @@ describe("leaving the old part of a conversation out", () => {
     const world = new TurnWorld();
     const session = await world.session();
     assert.equal(await session.dropContext(), undefined);
+    await world.effects.run(session.run(agentOf([said("one")]), "say one").result);
+    assert.equal(await session.dropContext({ keep: 0.1 }), undefined, "shorter than the words in its place");
     await assert.rejects(session.dropContext({ keep: 1 }), { code: "INVALID_INPUT" });
     const turn = session.run(agentOf([[...say("x"), { silence: true }]]), "go");
     await world.effects.settle();

@@ -32,6 +32,14 @@ const unflushed: ReadonlySet<Kind> = new Set([
   "restoreDrop",
 ]);
 
+/** After these, what was there must not be found in the file. */
+const effaces: ReadonlySet<Kind> = new Set(["redact", "delete", "erase"]);
+
+/** An erasure by slices has nothing left to do. */
+function isLast(answer: Answer | undefined): boolean {
+  return answer !== undefined && "out" in answer && answer.out === false;
+}
+
 /** From so many writes on, records are gathered: a lone writer has its pages to itself, and nothing to gain. */
 const gatherFrom = 8;
 /** Settled together: enough to fill the pages of a hundred sessions, few enough to take some milliseconds. */
@@ -88,16 +96,19 @@ export class Group {
       this.#writer.gathers = calls.length >= gatherFrom;
       return calls.map((call) => this.#answer(call));
     };
-    if (!calls.some((call) => call.kind === "redact")) return this.#transaction(flush, work);
-    return this.#overwriting(() => this.#transaction(true, work));
+    if (!calls.some((call) => effaces.has(call.kind))) return this.#transaction(flush, work);
+    // The log beside the file is emptied at the end of an erasure, not after each of its slices.
+    const ends = (answers: Answer[]) =>
+      calls.some(({ kind }, at) => kind === "redact" || (kind === "erase" && isLast(answers[at])));
+    return this.#overwriting(() => this.#transaction(flush, work), ends);
   }
 
   /** What is replaced is gone from the file, not only from the tables: overwritten, and not left in the log beside it. */
-  #overwriting<T>(work: () => T): T {
+  #overwriting<T>(work: () => T, ends: (result: T) => boolean): T {
     this.#db.exec("PRAGMA secure_delete = ON");
     try {
       const result = work();
-      this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (ends(result)) this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       return result;
     } finally {
       this.#db.exec("PRAGMA secure_delete = FAST");

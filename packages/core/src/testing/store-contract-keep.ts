@@ -18,7 +18,10 @@ const keeping: StoreCase[] = [
       assert.equal(await store.setName("a name of its own", "a"), true);
       assert.deepEqual((await store.get("a"))?.names, ["a name of its own", "main"]);
       assert.equal((await store.get("b"))?.names, undefined);
-      assert.deepEqual((await store.list()).find(({ session }) => session === "a")?.names, ["a name of its own", "main"]);
+      assert.deepEqual((await store.list()).find(({ session }) => session === "a")?.names, [
+        "a name of its own",
+        "main",
+      ]);
       assert.equal(await store.setName("main", "b", "a"), true);
       assert.equal(await store.setName("main", "a"), true);
       assert.equal(await store.setName("main", null, "b"), false);

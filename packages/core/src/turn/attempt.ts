@@ -30,7 +30,8 @@ export async function makeAttempt(driver: Driver): Promise<void> {
   if (headerChanged(driver)) return restartStep(driver);
   await waitAfter(driver, openStep(ledger.state).ended?.decision);
   // A steer that goes a step late is a smaller loss than a turn that ends because the mailbox could not be read.
-  await inbox.refresh().catch(() => {});
+  if (!driver.mailRead) await inbox.refresh().catch(() => {});
+  driver.mailRead = false;
   if (driver.abort.aborted) return;
   recordWithdrawals(driver);
   for (const steer of inbox.takeSteers()) acceptInput(driver, steer);

@@ -38,7 +38,8 @@ export async function drive(driver: Driver): Promise<void> {
   }
 }
 
-async function circumstances({ ledger, agent, abort, inbox, context }: Driver): Promise<Circumstances> {
+async function circumstances(driver: Driver): Promise<Circumstances> {
+  const { ledger, agent, abort, inbox, context } = driver;
   const { turn, compactionFailures } = ledger.state;
   const { aborted, failure } = abort;
   const hopeless = hopelessness(agent);
@@ -52,7 +53,7 @@ async function circumstances({ ledger, agent, abort, inbox, context }: Driver): 
   };
   // Measured where a request is next, and only there.
   if (!turn?.step || turn.step.attempt || turn.step.message) return now;
-  await context.load();
+  if (await context.load()) driver.mailRead = false;
   return { ...now, room: roomFor(context.tokens(agent), agent) };
 }
 
@@ -102,6 +103,7 @@ async function openTurn(driver: Driver): Promise<boolean> {
   const { inbox, ledger, effects, abort } = driver;
   if (abort.closed) return false;
   await inbox.refresh();
+  driver.mailRead = true;
   const { last } = ledger.state;
   for (const post of inbox.takeAborts()) {
     ledger.consume(post);

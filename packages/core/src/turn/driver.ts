@@ -27,6 +27,8 @@ export interface Driver {
   returned: QueuedInput[];
   /** Inputs that people have taken back, or got back. */
   withdrawn: Set<string>;
+  /** The mailbox was read, and nothing has been waited for since. */
+  mailRead: boolean;
   /** Ends a wait between attempts early. */
   nudge: Nudge;
   /** Calls of the committed message that began before it and have not ended. */

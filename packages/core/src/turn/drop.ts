@@ -20,7 +20,7 @@ const droppedText =
   "The earlier part of this conversation was left out because it did not fit. Ask, or look again, where something is missing.";
 
 /**
- * `keep`: the share of the conversation that stays, its newest part. Undefined where nothing can go. Fails with SESSION_BUSY,
+ * `keep`: the share of the conversation that stays, its newest part. Undefined where nothing can go, or nothing would be saved. Fails with SESSION_BUSY,
  * and with INVALID_INPUT while a turn is open.
  */
 export async function dropContext(
@@ -53,6 +53,8 @@ export async function dropContext(
     const after = sizeOf(
       fold.step(context, { session, seq: ledger.state.seq + 1, epoch: lease.epoch, time: 0, event }),
     );
+    // A short conversation is shorter than the words that would stand for it.
+    if (after >= tokensBefore) return undefined;
     const dropped = { upTo, tokensBefore, tokensAfter: after };
     ledger.stage({ ...event, ...dropped });
     await ledger.commit();

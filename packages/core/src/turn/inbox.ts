@@ -25,13 +25,12 @@ export class Inbox {
     this.#onAbort = onAbort;
   }
 
-  /** Reads the mailbox now and whenever the store says that something came. */
-  async open(): Promise<void> {
+  /** Reads the mailbox whenever the store says that something came. */
+  open(): void {
     this.#end = this.#store.watch(this.#session, (news) => {
       // Mostly our own appends: the mailbox has not changed.
       if (news !== "records") this.refresh().catch(() => {});
     });
-    await this.refresh();
   }
 
   close(): void {

@@ -21,6 +21,7 @@ import { Patience } from "./patience.ts";
 import { settleDoubtfulCalls } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
+import type { TurnState } from "./state.ts";
 import { noCalls } from "./tools.ts";
 
 export type DriveMode =
@@ -80,6 +81,7 @@ export async function startDrive(
     running: noCalls,
     returned: [],
     withdrawn: new Set(),
+    mailRead: false,
   };
   try {
     await ledger.load();
@@ -89,7 +91,9 @@ export async function startDrive(
     if (mode.kind === "settle")
       await store.post(session, { id: input, kind: "input", body: { content: mode.input as unknown as Json } });
     if (mode.kind === "continue" && ours !== undefined) startContinuation(driver, ours);
-    await inbox.open();
+    inbox.open();
+    // Whoever opens a turn reads the mailbox for it.
+    if (mode.kind === "take-over") await inbox.refresh();
     await drive(driver);
     if (mode.kind === "settle" && !report.result && signal.aborted) await withdraw(driver, input).catch(() => {});
   } finally {
@@ -110,8 +114,14 @@ function interruptedTurn({ ledger, session }: Driver): string {
   if (turn?.session === session) return turn.id;
   throw new PawlError(
     "INVALID_INPUT",
-    `session ${session} has no interrupted turn to resume; give it an input with \`pawl run --session ${session}\``,
+    `session ${session} has no interrupted turn to resume; ${nextOf(ledger.state, session)}`,
   );
+}
+
+function nextOf({ last }: TurnState, session: string): string {
+  const input = `give it an input with \`pawl run --session ${session}\``;
+  if (!last || last.outcome.type === "completed") return input;
+  return `its last turn ended as ${last.outcome.type}: follow it with \`pawl continue ${session}\`, or ${input}`;
 }
 
 /** The first step and attempt are in the same batch: a crash leaves no turn behind that has done nothing. */
