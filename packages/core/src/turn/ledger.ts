@@ -13,6 +13,7 @@ import type { Effects } from "../effects.ts";
 import { isPawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { encode } from "../log/codec.ts";
+import { copied } from "../log/copy.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
 import { pages } from "../store/pages.ts";
@@ -182,7 +183,8 @@ export class Ledger {
     for (const entry of entries) {
       if (entry.seq <= (this.#toldSeq ?? 0)) continue;
       this.#toldSeq = entry.seq;
-      this.#feed.push({ type: "entry", entry });
+      // A copy: what a listener does to it must not reach the state that it came from.
+      this.#feed.push({ type: "entry", entry: this.#feed.heard ? copied(entry) : entry });
     }
   }
 

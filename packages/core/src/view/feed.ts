@@ -21,10 +21,12 @@ export class Feed {
 
   push(item: LiveItem): void {
     this.#keep(item);
-    if (this.#subscribers.size === 0) return;
-    // A copy of a fact: what a listener does to it must not reach the state that it came from.
-    const told = item.type === "entry" ? { ...item, entry: structuredClone(item.entry) } : item;
-    for (const subscriber of this.#subscribers) subscriber.push(told);
+    for (const subscriber of this.#subscribers) subscriber.push(item);
+  }
+
+  /** Whether anybody listens now. */
+  get heard(): boolean {
+    return this.#subscribers.size > 0;
   }
 
   delta(attempt: string, part: string, kind: Delta["kind"], text: string): void {

@@ -1,0 +1,128 @@
+/** Inputs that a search with random bytes has found (`packages/simulation/src/fuzz.ts`), each made small, and what must become of it. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  checkSession,
+  createSession,
+  defineTool,
+  exportSession,
+  importSession,
+  isPawlError,
+  openSession,
+  type Runtime,
+} from "../src/index.ts";
+import { decode } from "../src/log/codec.ts";
+import { checksum, type LogRecord } from "../src/log/envelope.ts";
+import { memoryRuntime } from "../src/node.ts";
+import { call, finish, say, scriptedModel } from "../src/testing.ts";
+
+type Form = Record<string, unknown>;
+
+/** A record whose checksum is right, whatever else is wrong with it. */
+function recordOf(payload: string, fields: Form = {}): LogRecord {
+  const envelope = { session: "s", seq: 2, epoch: 1, type: "note.recorded", version: 1, ignorable: true, time: 1, ...fields };
+  const bytes = new TextEncoder().encode(payload);
+  return { ...envelope, payload: bytes, checksum: checksum(envelope as never, bytes) } as LogRecord;
+}
+
+const note = '{"about":"x","text":"y"}';
+const lineOf = (record: LogRecord, payload: string) => JSON.stringify({ ...record, payload });
+
+/** A file of a session with these records after its creation. */
+async function fileOf(records: [payload: string, fields?: Form][], header: Form = {}): Promise<string[]> {
+  const runtime = memoryRuntime();
+  await createSession(runtime, "s");
+  const [, created = ""] = await exported(runtime);
+  const own = records.map(([payload, fields]) => lineOf(recordOf(payload, fields), payload));
+  const seq = records.length + 1;
+  const head = { pawl: "session", format: 1, session: "s", seq, head: {}, absent: [], ...header };
+  return [JSON.stringify(head), created, ...own, JSON.stringify({ end: { records: seq, blobs: 0 } })];
+}
+
+async function exported({ store }: Runtime): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of exportSession(store, "s")) lines.push(line);
+  return lines;
+}
+
+async function refused(lines: readonly string[]): Promise<void> {
+  const runtime = memoryRuntime();
+  const now = 0;
+  await assert.rejects(importSession(runtime.store, lines, { now }), (error) => isPawlError(error, "INVALID_INPUT"));
+  assert.deepEqual(await runtime.store.list(), []);
+}
+
+const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+
+describe("a record", () => {
+  for (const [what, payload] of [
+    ["content nested too deep to be walked", `{"about":"x","text":"y","data":${deep}}`],
+    ["a field that is nested too deep to be shown", `{"about":${deep},"text":"y"}`],
+  ] as const) {
+    test(`${what} is damage, not a crash`, () => {
+      assert.throws(
+        () => decode(recordOf(payload)),
+        (error) => isPawlError(error, "CORRUPT"),
+      );
+    });
+  }
+
+  test("a payload cannot say that it is an event of another type", () => {
+    const record = recordOf('{"type":"turn.started","turn":"t","inputs":[]}');
+    assert.throws(
+      () => decode(record),
+      (error) => isPawlError(error, "CORRUPT"),
+    );
+  });
+});
+
+describe("an exported session is refused, in the words of its line, where", () => {
+  const odd: [what: string, fields: Form][] = [
+    ["a version is an object", { version: { toString: 1 } }],
+    ["a type is an object", { type: { toString: 1 } }],
+    ["a type is a list, which a database cannot keep", { type: ["note.recorded"] }],
+    ["a mark is no true or false, which a database would change", { ignorable: { a: 1 } }],
+  ];
+  for (const [what, fields] of odd) test(what, async () => refused(await fileOf([[note, fields]])));
+
+  test("a payload is nested too deep", async () => refused(await fileOf([[`{"about":"x","text":"y","data":${deep}}`]])));
+
+  test("an absent stretch is none", async () => refused(await fileOf([[note]], { absent: [null] })));
+
+  test("the epoch falls: the session could not be read", async () => {
+    await refused(await fileOf([[note, { epoch: 5 }], [note, { epoch: 1, seq: 3 }]]));
+  });
+
+  for (const head of [[], { title: 5 }, { cwd: {} }, { openTurn: 3 }, { outcome: [] }]) {
+    test(`its head is none: ${JSON.stringify(head)}`, async () => refused(await fileOf([[note]], { head })));
+  }
+});
+
+test("L4: a tail that was damaged where a session came from stays damage where it is taken in: no write runs again", async () => {
+  const origin = memoryRuntime();
+  let runs = 0;
+  const execute = () => {
+    runs += 1;
+    return "ok";
+  };
+  const act = defineTool({ inputSchema: { type: "object" }, effect: "write", execute });
+  const model = scriptedModel([[...call("act", {}), finish("tool-calls")], [...say("Done."), finish()]]);
+  await (await createSession(origin, "s")).run({ model, tools: { act } }, "go").result;
+  const [header = "", ...lines] = await exported(origin);
+  // The entry of the call and all that follows it are lost: what `exportSession` makes of such a log.
+  const cut = lines.findIndex((line) => line.includes('"tool.entered"'));
+  const absent = [{ from: cut, to: cut + 2 }];
+  const head = JSON.stringify({ ...JSON.parse(header), seq: cut + 1, head: { openTurn: "t" }, absent });
+  const file = [head, ...lines.slice(0, cut), JSON.stringify({ end: { records: cut, blobs: 0 } })];
+  const copy = memoryRuntime();
+  await importSession(copy.store, file, { now: 0 });
+  const { holes } = await checkSession(copy, "s");
+  assert.deepEqual(
+    holes.map(({ from, to, mayHoldTools }) => ({ from, to, mayHoldTools })),
+    [{ ...absent[0], mayHoldTools: true }],
+  );
+  const again = scriptedModel([[...say("Done."), finish()]]);
+  const session = await openSession(copy, "s");
+  await session.resume({ model: again, tools: { act } }).result.catch(() => {});
+  assert.equal(runs, 1, "the body is entered once");
+});
