@@ -7,7 +7,6 @@
  */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { booksFold, type LogEntry, type LogRecord, laws, type Post, runFold, type Store } from "@pawl/core";
-import { decodeAll } from "@pawl/core/testing";
 import { type StoreCall, startOfTime } from "./disk.ts";
 import { judge } from "./judge.ts";
 import type { World } from "./world.ts";
@@ -34,6 +33,14 @@ const changes: ReadonlySet<string> = new Set(["context.compacted", "provider-sta
 
 /** A wall clock counts whole milliseconds, and drifts. */
 const slackMs = 100;
+
+const decoder = new TextDecoder();
+
+/** A record as it lies in the store, read without the runtime's help. */
+function read({ session, seq, epoch, time, type, payload }: LogRecord): LogEntry {
+  if (!(payload instanceof Uint8Array)) throw new Error("nothing is erased in this world");
+  return { session, seq, epoch, time, event: { type, ...JSON.parse(decoder.decode(payload)) } as LogEntry["event"] };
+}
 
 export class Referee {
   readonly breaches: Breach[] = [];
@@ -149,7 +156,10 @@ export class Referee {
   #appended(session: string, records: readonly LogRecord[]): void {
     const log = this.#logs.get(session);
     if (!log) return this.breach("L8", session, "an append to a session that was never created");
-    for (const entry of decodeAll(records, log.seq)) {
+    for (const record of records) {
+      if (record.seq !== log.seq + 1) this.breach("L3", session, `record ${record.seq} follows ${log.seq}`);
+      log.seq = record.seq;
+      const entry = read(record);
       log.entries.push(entry);
       this.#world.note(`${session} ${entry.seq} ${entry.event.type}`);
       if (changes.has(entry.event.type) || (entry.event.type === "step.started" && entry.event.header)) log.sent = [];
@@ -159,7 +169,6 @@ export class Referee {
         for (const message of check(entry)) this.breach(laws[at]?.law ?? "?", session, `at ${entry.seq}: ${message}`);
       });
     }
-    log.seq = records.at(-1)?.seq ?? log.seq;
   }
 
   /** A wait that was decided is kept, whoever drives by then. */

@@ -26,7 +26,7 @@ export class World {
   /** Of every label so far, in order. */
   hash = 0x811c9dc5;
   readonly #heap: Event[] = [];
-  readonly #labels: string[] = [];
+  readonly #labels: { at: number; label: string }[] = [];
   #order = 0;
   #ids = 0;
 
@@ -36,7 +36,7 @@ export class World {
 
   /** The last things that happened, oldest first. */
   get labels(): readonly string[] {
-    return this.#labels.slice(-keptLabels);
+    return this.#labels.slice(-keptLabels).map(({ at, label }) => `${Math.round(at)} ${label}`);
   }
 
   id(prefix: string): string {
@@ -58,7 +58,7 @@ export class World {
     let hash = this.hash;
     for (let at = 0; at < label.length; at += 1) hash = Math.imul(hash ^ label.charCodeAt(at), 0x01000193);
     this.hash = Math.imul(hash ^ Math.floor(this.now), 0x01000193) >>> 0;
-    this.#labels.push(`${Math.round(this.now)} ${label}`);
+    this.#labels.push({ at: this.now, label });
     if (this.#labels.length > keptLabels * 4) this.#labels.splice(0, keptLabels * 3);
   }
 
