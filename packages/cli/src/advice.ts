@@ -51,7 +51,7 @@ function hintOf({ outcome, failure, chosen, session, options }: Situation): stri
 
 /** What is sent with every request leaves no room: leaving the conversation out would not mend that. */
 function isOverhead(failure: Failure | undefined): boolean {
-  return failure?.message.startsWith("the instructions and tools alone") === true;
+  return failure?.code === "OVERHEAD";
 }
 
 function fullHint(failure: Failure | undefined, session: string, { window }: RunOptions): string {

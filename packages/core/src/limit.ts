@@ -14,6 +14,8 @@ export const limit = {
   batchRecords: 1_000,
   /** `setTimeout` fires at once above 2^31-1 ms. */
   timerMs: 2_147_483_647,
+  /** Characters of JSON text a token, on the low side for code and prose alike: better too early, and too much on the bill. */
+  charsPerToken: 3.5,
   /** A page of records read at once. */
   pageRecords: 1_000,
   /** Tool bodies that run at the same time in one session. */

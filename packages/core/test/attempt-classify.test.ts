@@ -393,3 +393,152 @@ describe("nothing an error is made of harms us", () => {
 });
 
 const spent = { attemptsOfStep: 1, attemptsOfTurn: 1, sealsOfStep: 0, compactionsOfStep: 0, stripped: false };
+
+describe("what a failure carries", () => {
+  it("the evidence that was there, and no field for what was not", () => {
+    const bare = beforeHeaders(new Error("odd"));
+    assert.deepEqual(bare, { kind: "unknown", message: "odd", retryable: false });
+    const cause = Object.assign(coded("ECONNRESET", ""), { responseHeaders: { "retry-after": "9" } });
+    assert.deepEqual(failureOf("auth", "no", "runtime"), {
+      kind: "auth",
+      message: "no",
+      retryable: false,
+      detector: "runtime",
+    });
+    const full = classify(
+      apiCall({ statusCode: 503, message: "busy", responseHeaders: { "x-request-id": "r" }, cause }),
+      {
+        now,
+        streaming: true,
+        detector: "status",
+        noted: { responseHeaders: { "retry-after": "3" } },
+      },
+    );
+    assert.deepEqual(full, {
+      kind: "overloaded",
+      message: "busy",
+      retryable: true,
+      detector: "status",
+      status: 503,
+      code: "ECONNRESET",
+      requestId: "r",
+      retryAfterMs: 3_000,
+      causes: ["busy", "Error"],
+    });
+  });
+
+  it("causes: each message once, outermost first, blank ones left out, at most eight", () => {
+    const blank = Object.assign(new Error(""), { name: "", cause: new Error("inner") });
+    assert.deepEqual(beforeHeaders(new Error("outer", { cause: blank })).causes, ["outer", "inner"]);
+    assert.equal(beforeHeaders(new Error("same", { cause: new Error("same") })).causes, undefined);
+    let chain: Error = new Error("0");
+    for (let depth = 1; depth < 12; depth += 1) chain = new Error(`${depth}`, { cause: chain });
+    assert.deepEqual(beforeHeaders(chain).causes, ["11", "10", "9", "8", "7", "6", "5", "4"]);
+  });
+
+  it("what a person is told: the provider's words, else the layer that broke, else the innermost error", () => {
+    assert.equal(
+      beforeHeaders(apiCall({ statusCode: 500 })).message,
+      "the provider answered with status 500 and no words",
+    );
+    assert.equal(beforeHeaders(apiCall({ statusCode: 500, message: "its words" })).message, "its words");
+    const said = apiCall({ statusCode: 500, message: "", responseBody: '{"error":{"message":"no room"}}' });
+    assert.equal(beforeHeaders(said).message, "no room");
+    const expired = coded("CERT_HAS_EXPIRED", "certificate has expired");
+    assert.equal(beforeHeaders(expired).message, "the connection cannot be set up: certificate has expired");
+    const nameless = Object.assign(new Error(""), { name: "" });
+    assert.equal(inStream(new Error("outer", { cause: new Error("inner", { cause: nameless }) })).message, "inner");
+    assert.equal(inStream({}).message, "nothing that says why (object)");
+    assert.equal(inStream(undefined).message, "nothing that says why (undefined)");
+  });
+
+  it("a frame that is no JSON, or not of the protocol, broke its stream", () => {
+    for (const name of ["AI_JSONParseError", "AI_TypeValidationError", "SyntaxError"]) {
+      const failure = beforeHeaders(Object.assign(new Error("odd"), { name }));
+      assert.deepEqual([failure.kind, failure.retryable], ["stream-broken", true], name);
+    }
+    assert.equal(beforeHeaders(new Error("Invalid JSON response")).kind, "stream-broken");
+  });
+
+  it("an answer in the chain says that headers came, whoever asks", () => {
+    assert.equal(beforeHeaders(apiCall({ statusCode: 200, message: "odd" })).kind, "stream-broken");
+    assert.equal(beforeHeaders(apiCall({ statusCode: 200, cause: coded("ECONNRESET") })).kind, "stream-broken");
+  });
+
+  it("a body narrows its status and never blurs it", () => {
+    const kindOf = (type: string, status: number) => beforeHeaders(body({ message: "x", type }, status)).kind;
+    assert.equal(kindOf("overloaded_error", 400), "overloaded");
+    assert.equal(kindOf("server_error", 400), "server");
+    assert.equal(kindOf("server_error", 529), "overloaded");
+    assert.equal(kindOf("server_error", 429), "rate-limited");
+    assert.equal(kindOf("invalid_request_error", 500), "server");
+    assert.equal(kindOf("invalid_request_error", 413), "overflow");
+  });
+});
+
+describe("R08: what a transport says of another try", () => {
+  const word = (isRetryable: unknown, fields: object = {}) =>
+    Object.assign(new Error("odd"), { isRetryable, ...fields });
+
+  it("a yes helps what is unknown or broke on the way, and nothing that was decided elsewhere", () => {
+    assert.deepEqual(beforeHeaders(word(true)), { kind: "unknown", message: "odd", retryable: true, said: "retry" });
+    for (const error of [word(true, { code: "CERT_HAS_EXPIRED" }), word(true, { code: "ECONNRESET" })]) {
+      for (const failure of [beforeHeaders(error), inStream(error)])
+        assert.deepEqual([failure.retryable, failure.said], [true, "retry"]);
+    }
+    for (const statusCode of [401, 402, 404, 413]) {
+      const failure = beforeHeaders(word(true, { statusCode }));
+      assert.deepEqual([failure.retryable, failure.said], [false, "retry"], `${statusCode}`);
+    }
+  });
+
+  it("a no always stops", () => {
+    for (const failure of [beforeHeaders(word(false, { statusCode: 503 })), inStream(word(false))])
+      assert.deepEqual([failure.retryable, failure.said], [false, "stop"]);
+  });
+
+  it("what our own fetch noted comes before the chain, the innermost before those around it", () => {
+    const noted = (error: unknown, value: unknown) => classify(error, { now, streaming: false, noted: value }).said;
+    assert.equal(noted(word(true), word(false)), "stop");
+    assert.equal(noted(word(false), word(true)), "retry");
+    assert.equal(noted(word(true), word("no")), "retry", "a word that is none");
+    assert.equal(noted(word(true), { isRetryable: false }), "retry", "no error of its transport");
+    const made = apiCall({ statusCode: 404, isRetryable: true });
+    assert.equal(noted(word(false), made), "stop", "a package's own value is a default, not a word");
+    const around = new Error("around", { cause: word(true) });
+    assert.equal(noted(around, word(false)), "stop", "before what lies deeper");
+    assert.equal(noted(around, word("no")), "retry");
+    assert.equal(noted(around, new Error("no word")), "retry");
+    assert.equal(beforeHeaders(Object.assign(word(true), { cause: word(false) })).said, "stop");
+    assert.equal(beforeHeaders(Object.assign(word(false), { cause: word("yes") })).said, "stop");
+    assert.equal(beforeHeaders(Object.assign(word(true), { cause: new Error("no word") })).said, "retry");
+    assert.equal(beforeHeaders({ isRetryable: false }).said, undefined);
+  });
+
+  it("a package's value counts where it departs from the default of the status that came", () => {
+    const said = (statusCode: number, isRetryable: boolean, wireStatus?: number) =>
+      classify(apiCall({ statusCode, isRetryable }), {
+        now,
+        streaming: false,
+        ...(wireStatus === undefined ? {} : { wireStatus }),
+      }).said;
+    for (const status of [408, 409, 429, 500, 503]) {
+      assert.equal(said(status, true), undefined, `${status}`);
+      assert.equal(said(status, false), "stop", `${status}`);
+    }
+    for (const status of [300, 400, 404, 499]) {
+      assert.equal(said(status, false), undefined, `${status}`);
+      assert.equal(said(status, true), "retry", `${status}`);
+    }
+    assert.equal(said(200, true), undefined, "every broken 2xx body says so");
+    assert.equal(said(299, true), undefined);
+    assert.equal(said(404, true, 404), "retry");
+    assert.equal(said(404, true, 200), undefined, "made up from a frame");
+    const without = Object.assign(apiCall({}), { isRetryable: true, statusCode: undefined });
+    assert.equal(beforeHeaders(without).said, undefined);
+    const retried = new Error("gave up", { cause: apiCall({ statusCode: 404, isRetryable: true }) });
+    assert.equal(beforeHeaders(retried).said, "retry", "at any depth");
+    const odd = Object.assign(apiCall({ statusCode: 500 }), { isRetryable: "no" });
+    assert.equal(beforeHeaders(odd).said, undefined);
+  });
+});

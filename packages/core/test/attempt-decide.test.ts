@@ -1,14 +1,18 @@
 /** The recovery table, cell by cell: the expectations are written out, not computed from the code under test. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import fc from "fast-check";
+import { Assembler } from "../src/attempt/assemble.ts";
 import { decide, type Moment, type Spent } from "../src/attempt/decide.ts";
-import { noExposure } from "../src/attempt/exposure.ts";
+import { advancesServer, exposureRow, noExposure } from "../src/attempt/exposure.ts";
 import { failureOf } from "../src/attempt/failure.ts";
 import { backoffMs, defaultPolicy, type Preset, policyOf } from "../src/attempt/policy.ts";
+import { verdict } from "../src/attempt/verdict.ts";
 import { isPawlError } from "../src/error.ts";
 import { limit } from "../src/limit.ts";
 import type { Decision, Detector, Exposure, Failure, FailureKind } from "../src/log/value.ts";
+import { call, finish, say, think } from "../src/testing.ts";
 
 const fresh: Spent = { attemptsOfStep: 1, attemptsOfTurn: 1, sealsOfStep: 0, compactionsOfStep: 0, stripped: false };
 const now: Moment = { now: 1_000_000, jitter: 0.5 };
@@ -304,5 +308,194 @@ describe("budgets", () => {
       [250, 500, 1_000, 15_000, 15_000],
     );
     assert.equal(backoffMs(standard, 50, 0.999999), 30_000);
+  });
+});
+
+describe("what a person is told of a decision", () => {
+  const told = (
+    kind: FailureKind,
+    exposure: Partial<Exposure> = {},
+    preset: Preset = "default",
+    { spent = {}, ...changes }: { spent?: Partial<Spent>; said?: "stop"; retryAfterMs?: number } = {},
+  ): string => {
+    const failure = { ...failureOf(kind, "x"), ...changes };
+    const policy = policyOf({ preset, elapsedMsPerTurn: 90_000, costPerTurn: 5 });
+    return decide({ ...noExposure(), ...exposure }, failure, policy, { ...fresh, ...spent }, now).reason;
+  };
+
+  it("another request: what was let out, and what becomes of it", () => {
+    assert.equal(told("server"), "nothing was let out: the request is made anew");
+    assert.equal(
+      told("server", { reasoning: true }),
+      "only reasoning was let out: it is kept as a fragment, the request is made anew",
+    );
+    assert.equal(
+      told("server", { text: true }),
+      "nothing was committed: what was let out is retracted, the request is made anew",
+    );
+    assert.equal(told("overflow"), "the request is too large: compact once, then retry");
+    assert.equal(told("provider-state"), "the provider refuses replayed state: send without it, once");
+  });
+
+  it("no other request: the kind, or the row and the policy that stopped it", () => {
+    assert.equal(told("auth"), "auth is not retryable");
+    for (const kind of ["overflow", "provider-state"] as const) {
+      assert.equal(told(kind, {}, "default", { said: "stop" }), `${kind} is not retryable`, "a transport's no binds");
+    }
+    const signed = "signed state was let out, and the policy `preserve` keeps it";
+    assert.equal(told("server", { clientState: true }, "preserve"), signed);
+    assert.equal(told("server", { reasoning: true, clientState: true }, "preserve"), signed);
+    assert.equal(told("server", { text: true }, "preserve"), "output was let out, and the policy `preserve` keeps it");
+    assert.equal(
+      told("server", { readsEntered: 1 }, "replace"),
+      "a tool was entered, and the policy `replace` never retries then",
+    );
+    assert.equal(
+      told("server", { serverState: true }),
+      "the provider may have changed the world: the outcome is unknown",
+    );
+  });
+
+  it("no other request: the budget that is used up, with its figure", () => {
+    const spentTold = (spent: Partial<Spent>, kind: FailureKind = "server", exposure: Partial<Exposure> = {}) =>
+      told(kind, exposure, "default", { spent });
+    const turn = limit.attemptsPerTurn;
+    assert.equal(spentTold({ attemptsOfStep: limit.attemptsPerStep }), "6 attempts of this step failed");
+    const empties = limit.emptiesPerStep;
+    assert.equal(spentTold({ emptiesOfStep: empties }, "empty"), `the model answered nothing ${empties} times`);
+    assert.equal(spentTold({ emptiesOfStep: empties - 1 }, "empty"), "nothing was let out: the request is made anew");
+    assert.equal(spentTold({ attemptsOfTurn: turn }), `${turn} attempts of this turn are used up`);
+    assert.equal(spentTold({ attemptsOfTurn: turn }, "overflow"), `${turn} attempts of this turn are used up`);
+    assert.equal(
+      spentTold({ sealsOfStep: 2 }, "server", { reasoning: true }),
+      "the model's reasoning broke off 3 times in this step",
+    );
+    assert.equal(spentTold({ elapsedMsOfTurn: 90_000 }), "the 90 s of this turn are used up");
+    assert.equal(spentTold({ costOfTurn: 5.5 }), "this turn has cost 5.5, of 5 allowed");
+    assert.equal(
+      spentTold({ compactionsOfStep: 1 }, "overflow"),
+      "the request is too large, and was already compacted once",
+    );
+    assert.equal(
+      spentTold({ stripped: true }, "provider-state"),
+      "the provider refuses the request even without replayed state",
+    );
+    assert.equal(
+      told("rate-limited", {}, "default", { retryAfterMs: 3_600_001 }),
+      "the provider asks for 3601 s of patience",
+    );
+  });
+
+  it("L6: a turn may use its time up to the last millisecond, the wait before the next request included", () => {
+    const wait = decide(noExposure(), failureOf("server", "x"), policyOf(), fresh, now).delayMs;
+    const at = (elapsedMsOfTurn: number) =>
+      decide(
+        noExposure(),
+        failureOf("server", "x"),
+        policyOf({ elapsedMsPerTurn: 9_000 }),
+        { ...fresh, elapsedMsOfTurn },
+        now,
+      );
+    assert.equal(at(9_000 - wait).action, "retry");
+    assert.equal(at(9_000 - wait + 1).limit, "time");
+  });
+
+  it("a decision carries its moment, and a mended request goes out at once", () => {
+    for (const kind of ["server", "overflow", "provider-state", "auth"] as const) {
+      const decision = decide(noExposure(), failureOf(kind, "x"), policyOf(), fresh, now);
+      assert.equal(decision.at, now.now, kind);
+      assert.equal(decision.delayMs > 0, kind === "server", kind);
+    }
+  });
+
+  it("R13: the moment a provider names is a whole millisecond, never before the one it asked for", () => {
+    const failure = { ...failureOf("rate-limited", "x"), retryAfterMs: 3_600_000.25 };
+    assert.equal(decide(noExposure(), failure, policyOf(), fresh, now).until, now.now + 3_600_001);
+  });
+});
+
+describe("exposure", () => {
+  it("begins with nothing let out", () => {
+    assert.deepEqual([...new Set(Object.values(noExposure()))], [false, 0]);
+    assert.equal(exposureRow(noExposure()), "nothing");
+  });
+
+  it("a request that appends to a conversation, or that lives without its connection, moves the server on", () => {
+    for (const [options, moves] of [
+      [undefined, false],
+      [{}, false],
+      [{ openai: undefined }, false],
+      [{ openai: null }, false],
+      [{ openai: { store: true } }, false],
+      [{ openai: { conversation: null } }, false],
+      [{ openai: { background: false } }, false],
+      [{ openai: { background: "yes" } }, false],
+      [{ openai: { conversation: "conv_1" } }, true],
+      [{ openai: { background: true } }, true],
+      [{ anthropic: {}, openai: { background: true } }, true],
+    ] as const) {
+      assert.equal(advancesServer(options), moves, JSON.stringify(options));
+    }
+  });
+});
+
+describe("how a stream ended", () => {
+  const ended = (...parts: (LanguageModelV4StreamPart | LanguageModelV4StreamPart[])[]): Partial<Failure> => {
+    const assembler = new Assembler("a_1", { started: () => {}, delta: () => {}, ended: () => {} });
+    for (const part of parts.flat()) assembler.push(part);
+    assembler.seal();
+    const { kind, message, detector } = verdict(assembler, { now: 0 }) ?? { kind: undefined };
+    return { ...(kind ? { kind } : {}), ...(message ? { message } : {}), ...(detector ? { detector } : {}) };
+  };
+  const reason = (unified: string, raw?: string): LanguageModelV4StreamPart => ({
+    ...(finish() as object as Extract<LanguageModelV4StreamPart, { type: "finish" }>),
+    finishReason: { unified: unified as never, raw },
+  });
+  const detector = "end-of-stream";
+
+  it("without a finish, or with one that is none, it is broken where anything came, and empty where nothing did", () => {
+    const empty = { kind: "empty", message: "the stream ended without any output", detector };
+    assert.deepEqual(ended(), empty);
+    const cut = { kind: "stream-broken", message: "the stream ended without a finish", detector };
+    assert.deepEqual(ended(say("half")), cut);
+    const early = { kind: "stream-broken", message: "the stream ended before its finish", detector };
+    assert.deepEqual(ended(say("half"), reason("error")), early);
+    assert.deepEqual(ended(reason("error")), early, "what was paid for was no silence");
+  });
+
+  it("a finish is good where it delivers something, and says what is missing where it does not", () => {
+    const frame = "terminal-frame";
+    const filter = (raw: string) => ({
+      kind: "filtered",
+      message: `the provider's filter ended the answer: ${raw}`,
+      detector: frame,
+    });
+    for (const end of ["stop", "tool-calls", "length"]) assert.deepEqual(ended(say("words"), reason(end)), {}, end);
+    assert.deepEqual(ended(call("act", {}), reason("tool-calls")), {});
+    for (const end of ["stop", "tool-calls"]) {
+      const nothing = { kind: "empty", message: "the answer has no text and no tool call", detector: frame };
+      assert.deepEqual(ended(think("hm"), reason(end)), nothing, end);
+    }
+    const limit = { kind: "empty", message: "the output limit was reached before any answer", detector: frame };
+    assert.deepEqual(ended(think("hm"), reason("length")), limit);
+    assert.deepEqual(ended(say("words"), reason("content-filter")), {});
+    assert.deepEqual(ended(call("act", {}), reason("content-filter", "refusal")), filter("refusal"));
+    assert.deepEqual(ended(reason("content-filter")), filter("content-filter"));
+    const unknown = "the provider ended the answer with a reason we do not know:";
+    assert.deepEqual(ended(say("words"), reason("other", "paused")), {
+      kind: "unknown",
+      message: `${unknown} paused`,
+      detector: frame,
+    });
+    assert.equal(ended(say("words"), reason("other")).message, `${unknown} none given`);
+  });
+
+  it("an error part voids whatever came with it", () => {
+    const error = { type: "error", error: { type: "overloaded_error", message: "busy" } } as const;
+    assert.deepEqual(ended(say("words"), error, reason("stop")), {
+      kind: "overloaded",
+      message: "busy",
+      detector: "error-part",
+    });
   });
 });

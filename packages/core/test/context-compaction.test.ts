@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { failureOf } from "../src/attempt/failure.ts";
 import { type Boundary, boundaries, chooseCut, promptUpTo, prunable, sizeOf } from "../src/context/compaction.ts";
 import { pairing, stablePrefix, unpaired } from "../src/context/laws.ts";
 import { contextFold, promptOf } from "../src/context/projection.ts";
 import { messageChars, tokensOf } from "../src/context/size.ts";
 import type { LogEntry } from "../src/log/envelope.ts";
-import type { EventOf, LogEvent, Part } from "../src/log/event.ts";
+import type { EventOf, LogEvent, MessagePart, Part } from "../src/log/event.ts";
 import { runFold } from "../src/log/fold.ts";
 import type { RequestHeader } from "../src/log/value.ts";
 import { verifyWith } from "../src/log/verify.ts";
@@ -257,6 +258,7 @@ describe("compaction", () => {
     assert.equal(chooseCut([at(50), at(100)], 0), 100);
     assert.equal(chooseCut([at(40), at(70, true), at(80), at(100)], 20), 70);
     assert.equal(chooseCut([at(40), at(60, true), at(80), at(100)], 20), 80, "too much would stay");
+    assert.equal(chooseCut([at(64, true), at(80), at(100)], 20), 64, "a fifth at most, the first one too");
   });
 
   test("L10: the law asks nothing across a recorded change, and everything elsewhere", () => {
@@ -321,5 +323,168 @@ describe("compaction", () => {
     take(compacted(seq - 3));
     assert.equal(promptOf(state, undefined).length, 3);
     assert.equal(state.kept.length, 3, "what is replaced is let go");
+  });
+});
+
+describe("a conversation as its log goes on", () => {
+  const hole: LogEvent = { type: "log.repaired", reason: "", from: 1, to: 99 };
+  const said = (events: readonly LogEvent[]) => JSON.stringify(promptOf(stateOf(events), undefined));
+
+  test("R40: a read that was entered before its message, and a call with a hole behind it, are in doubt", () => {
+    const call = committed("a1", callPart("c1"));
+    const eager = entered("c1", { attempt: "a1", effect: "read" });
+    assert.match(said([input("in1"), attemptStarted("a1", "st1"), eager, call]), /TOOL_OUTCOME_UNKNOWN/);
+    assert.match(said([input("in1"), call]), /TOOL_NOT_STARTED/);
+    assert.match(said([input("in1"), call, hole]), /TOOL_OUTCOME_UNKNOWN/);
+  });
+
+  test("L10: a turn that ended has said what its calls came to; a late result changes nothing", () => {
+    const ended = [...open, turnEnded("t1")];
+    assert.equal(said([...ended, settled("c1", "late")]), said(ended));
+    assert.deepEqual(
+      boundaries(stateOf(ended)).map(({ seq }) => seq),
+      [1, 2],
+    );
+  });
+
+  test("a request that would end with the model's own words ends with ours, and may be cut there", () => {
+    const again = [input("in1"), committed("a1", text("a1-1")), attemptStarted("a2", "st2")];
+    assert.deepEqual(told(again), ["u:in1", "a:words", "u:Go on."]);
+    assert.deepEqual(
+      boundaries(stateOf(again)).map(({ seq }) => seq),
+      [1, 2, 3],
+    );
+    assert.deepEqual(told([...open, attemptStarted("a2", "st2")]), ["u:in1", "a:I look.|call c1", "t:result c1"]);
+    assert.deepEqual(told([input("in1"), attemptStarted("a1", "st1")]), ["u:in1"]);
+  });
+
+  test("after two answers that delivered nothing the next request says so, once, where the conversation may be cut", () => {
+    const asked = (n: number) => attemptStarted(`a${n}`, "st1");
+    const empty = (n: number) => attemptEnded(`a${n}`, { end: "failed", failure: failureOf("empty", "x") });
+    const broken = (n: number) => attemptEnded(`a${n}`, { end: "failed", failure: failureOf("server", "x") });
+    const nudged = ["u:in1", "u:Your last answers were empty. Answer now, or say what you would need to answer."];
+    const begun = [input("in1"), asked(1), empty(1), asked(2)];
+    assert.deepEqual(told(begun), ["u:in1"]);
+    assert.deepEqual(told([...begun, empty(2)]), ["u:in1"]);
+    const third = [...begun, empty(2), asked(3)];
+    assert.deepEqual(told(third), nudged);
+    assert.deepEqual(
+      boundaries(stateOf(third)).map(({ seq }) => seq),
+      [1, 6],
+    );
+    assert.deepEqual(told([...third, empty(3), asked(4)]), nudged, "once");
+    assert.deepEqual(told([...begun, broken(2), asked(3)]), ["u:in1"]);
+    assert.deepEqual(told([...begun, broken(2), asked(3), empty(3), asked(4)]), nudged, "whatever else broke between");
+    assert.deepEqual(
+      told([...begun, empty(2), input("in2"), turnStarted("t2", "in2"), asked(3)]),
+      ["u:in1", "u:in2"],
+      "a turn begins anew",
+    );
+    const answered = [...begun, committed("a2", text("a2-1")), empty(2), asked(3)];
+    assert.deepEqual(told(answered), ["u:in1", "a:words", "u:Go on."]);
+  });
+
+  test("what an attempt had let out is sent where it failed or was interrupted, without blanks behind it", () => {
+    const broken = (end: "failed" | "interrupted" | "discarded" | "sealed", ...words: string[]) =>
+      told([
+        input("in1"),
+        attemptStarted("a1", "st1"),
+        attemptEnded("a1", { end, fragment: words.map((each, at) => text(`a1-${at}`, each)) }),
+        turnEnded("t1"),
+      ]).slice(1);
+    for (const end of ["failed", "interrupted"] as const)
+      assert.deepEqual(broken(end, " half", " a sen \n"), ["a: half a sen [interrupted]"], end);
+    for (const end of ["discarded", "sealed"] as const) assert.deepEqual(broken(end, "half"), [], end);
+    assert.deepEqual(broken("failed", " ", "\n"), []);
+    assert.deepEqual(broken("failed"), []);
+  });
+
+  test("a compaction reaches no further than itself, also when the conversation is made again later", () => {
+    assert.deepEqual(told([input("in1"), compacted(99), input("in2"), prune(3, 9)]), [`u:${frame}|up to 99`, "u:in2"]);
+  });
+
+  test("a prune without a length is none, and one that a summary has overtaken is let go", () => {
+    const long = [input("in1"), committed("a1", callPart("c1")), settled("c1", "x".repeat(500))];
+    const { resultChars: _, ...bare } = prune(3, 9) as EventOf<"context.compacted">;
+    assert.equal(said([...long, bare]), said(long));
+    assert.equal(stateOf([...long, prune(3, 9), compacted(3)]).prunes.length, 0);
+    assert.equal(stateOf([...long, prune(3, 9), compacted(2)]).prunes.length, 1);
+  });
+
+  test("a result is as old as its first record; that a call was entered does not age it", () => {
+    const long = "x".repeat(500);
+    const two = committed("a1", callPart("c1"), callPart("c2"));
+    const cut = /characters of an old result/;
+    assert.match(said([input("in1"), two, settled("c1", long), settled("c1", long), prune(3, 9)]), cut);
+    assert.doesNotMatch(said([input("in1"), two, entered("c1"), settled("c1", long), prune(3, 9)]), cut);
+    const others = [input("in1"), two, settled("c1"), entered("c9"), settled("c9"), input("in2")];
+    assert.deepEqual(
+      boundaries(stateOf(others)).map(({ seq }) => seq),
+      [1, 3, 6],
+    );
+  });
+
+  test("pictures stand behind their results and go with them; no cut parts the two, and a prune takes the picture", () => {
+    const shown: Part[] = [{ type: "file", mediaType: "image/png", url: "https://example.org/a.png" }];
+    const log: LogEvent[] = [
+      input("in1"),
+      committed("a1", callPart("c1"), callPart("c2")),
+      { type: "tool.settled", call: "c1", output: { content: shown, isError: false }, by: "tool" },
+      settled("c2"),
+      input("in2"),
+    ];
+    const of = (events: readonly LogEvent[], rest: object = { images: "send" }) =>
+      runFold(contextFold({ ...testTarget, ...rest }), logOf(events));
+    const told = ["u:in1", "a:call c1|call c2", "t:result c1|result c2", "u:[shown by act]|file", "u:in2"];
+    assert.deepEqual(words(promptOf(of(log), undefined)), told);
+    assert.deepEqual(words(promptOf(of(log.slice(0, 3)), undefined)), told.slice(0, 4));
+    assert.deepEqual(
+      boundaries(of(log)).map(({ seq, beforeInput }) => [seq, beforeInput]),
+      [
+        [1, false],
+        [4, true],
+        [5, false],
+      ],
+    );
+    const without = told.filter((each) => !each.includes("shown"));
+    assert.deepEqual(words(promptOf(of(log, {}), undefined)), without);
+    assert.deepEqual(words(promptOf(of([...log, prune(4, 0)]), undefined)), without);
+  });
+
+  test("where reasoning goes with its turn, the next one begins without it, and with all else in place", () => {
+    const why = (id: string): MessagePart => ({ type: "reasoning", id, text: `why ${id}` });
+    const first: LogEvent[] = [
+      input("in1"),
+      committed("a0", text("a0-1", "before")),
+      committed("a1", why("a1-1"), callPart("c1")),
+      settled("c1"),
+      committed("a2", text("a2-1", "between")),
+      committed("a3", why("a3-1"), text("a3-2", "after")),
+      turnEnded("t1"),
+      input("in2"),
+    ];
+    const of = (events: readonly LogEvent[]) =>
+      runFold(contextFold({ ...testTarget, reasoning: "turn" }), logOf(events));
+    const plain = ["u:in1", "a:before", "a:call c1", "t:result c1", "a:between", "a:after", "u:in2"];
+    const whole = of(first);
+    assert.deepEqual(words(promptOf(whole, undefined)), [
+      "u:in1",
+      "a:before",
+      "a:reasoning|call c1",
+      "t:result c1",
+      "a:between",
+      "a:reasoning|after",
+      "u:in2",
+    ]);
+    const next = of([...first, turnStarted("t2", "in2")]);
+    assert.deepEqual(words(promptOf(next, undefined)), plain);
+    assert.deepEqual(
+      boundaries(next).map(({ seq, beforeInput }) => [seq, beforeInput]),
+      boundaries(whole).map(({ seq, beforeInput }) => [seq, beforeInput]),
+    );
+    assert.ok(sizeOf(next) < sizeOf(whole));
+    const again = of([...first, turnStarted("t2", "in2"), committed("a4", why("a4-1"), text("a4-2", "new"))]);
+    assert.deepEqual(words(promptOf(again, undefined)), [...plain, "a:reasoning|new"]);
+    assert.equal(stateOf(first).thoughts.length, 0, "elsewhere nothing is kept for it");
   });
 });

@@ -20,7 +20,16 @@ type Form = Record<string, unknown>;
 
 /** A record whose checksum is right, whatever else is wrong with it. */
 function recordOf(payload: string, fields: Form = {}): LogRecord {
-  const envelope = { session: "s", seq: 2, epoch: 1, type: "note.recorded", version: 1, ignorable: true, time: 1, ...fields };
+  const envelope = {
+    session: "s",
+    seq: 2,
+    epoch: 1,
+    type: "note.recorded",
+    version: 1,
+    ignorable: true,
+    time: 1,
+    ...fields,
+  };
   const bytes = new TextEncoder().encode(payload);
   return { ...envelope, payload: bytes, checksum: checksum(envelope as never, bytes) } as LogRecord;
 }
@@ -85,12 +94,18 @@ describe("an exported session is refused, in the words of its line, where", () =
   ];
   for (const [what, fields] of odd) test(what, async () => refused(await fileOf([[note, fields]])));
 
-  test("a payload is nested too deep", async () => refused(await fileOf([[`{"about":"x","text":"y","data":${deep}}`]])));
+  test("a payload is nested too deep", async () =>
+    refused(await fileOf([[`{"about":"x","text":"y","data":${deep}}`]])));
 
   test("an absent stretch is none", async () => refused(await fileOf([[note]], { absent: [null] })));
 
   test("the epoch falls: the session could not be read", async () => {
-    await refused(await fileOf([[note, { epoch: 5 }], [note, { epoch: 1, seq: 3 }]]));
+    await refused(
+      await fileOf([
+        [note, { epoch: 5 }],
+        [note, { epoch: 1, seq: 3 }],
+      ]),
+    );
   });
 
   for (const head of [[], { title: 5 }, { cwd: {} }, { openTurn: 3 }, { outcome: [] }]) {
@@ -106,7 +121,10 @@ test("L4: a tail that was damaged where a session came from stays damage where i
     return "ok";
   };
   const act = defineTool({ inputSchema: { type: "object" }, effect: "write", execute });
-  const model = scriptedModel([[...call("act", {}), finish("tool-calls")], [...say("Done."), finish()]]);
+  const model = scriptedModel([
+    [...call("act", {}), finish("tool-calls")],
+    [...say("Done."), finish()],
+  ]);
   await (await createSession(origin, "s")).run({ model, tools: { act } }, "go").result;
   const [header = "", ...lines] = await exported(origin);
   // The entry of the call and all that follows it are lost: what `exportSession` makes of such a log.

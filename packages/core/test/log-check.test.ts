@@ -3,7 +3,20 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { checkEvent, isEventType } from "../src/log/check.ts";
 import type { LogEvent } from "../src/log/event.ts";
-import { seen } from "../src/log/shape.ts";
+import {
+  boolean,
+  id,
+  json,
+  list,
+  number,
+  object,
+  oneOf,
+  optional,
+  record,
+  seen,
+  string,
+  tagged,
+} from "../src/log/shape.ts";
 import { eventTypes } from "./arbitrary.ts";
 import { opaque, samples } from "./event-sample.ts";
 
@@ -140,5 +153,138 @@ describe("the validator", () => {
 
   test("a long value is cut in the message", () => {
     assert.ok((checkEvent({ ...samples["step.ended"], step: "/".repeat(10_000) }) ?? "").length < 200);
+  });
+});
+
+/** Every word that a field may hold. A log that holds one is refused by a version that has forgotten it. */
+const vocabulary: [LogEvent["type"], Path, string][] = [
+  [
+    "step.ended",
+    ["failure", "kind"],
+    "connect stream-broken rate-limited overloaded server empty overflow quota auth rejected provider-state filtered aborted tool-runtime store unknown",
+  ],
+  ["step.ended", ["failure", "said"], "retry stop"],
+  ["step.ended", ["failure", "detector"], "socket watchdog error-part end-of-stream status terminal-frame runtime"],
+  ["attempt.ended", ["end"], "committed discarded sealed failed interrupted"],
+  ["attempt.ended", ["decision", "action"], "retry seal discard compact strip stop"],
+  ["attempt.ended", ["decision", "limit"], "time cost"],
+  ["attempt.ended", ["usage", "measure"], "reported estimated unknown"],
+  ["attempt.started", ["purpose"], "step compaction title"],
+  [
+    "turn.ended",
+    ["outcome", "type"],
+    "completed failed aborted interrupted rate-limited quota truncated empty filtered overflow context-full",
+  ],
+  ["input.accepted", ["kind"], "prompt steer"],
+  ["step.started", ["header", "reasoning"], "send turn drop"],
+  ["step.started", ["header", "images"], "send"],
+  ["approval.resolved", ["answer"], "allow deny"],
+  ["approval.resolved", ["scope"], "call session forks"],
+  ["tool.entered", ["effect"], "read idempotent write"],
+  ["tool.settled", ["by"], "tool recovery reconcile rerun abandoned"],
+  [
+    "tool.settled",
+    ["output", "code"],
+    "TOOL_NOT_STARTED TOOL_OUTCOME_UNKNOWN TOOL_INPUT_CUT TOOL_INPUT_INVALID TOOL_UNKNOWN TOOL_DENIED TOOL_TIMEOUT TOOL_ABORTED TOOL_ABANDONED TOOL_FAILED",
+  ],
+  ["context.compacted", ["by"], "summary drop prune"],
+];
+
+describe("the words of the log", () => {
+  for (const [type, path, words] of vocabulary) {
+    test(`${shown(type, path)} holds each of its words, and no other`, () => {
+      for (const word of words.split(" "))
+        assert.equal(checkEvent(changed(samples[type], path, word)), undefined, word);
+      for (const word of ["", "other", "toString"]) {
+        const problem = checkEvent(changed(samples[type], path, word)) ?? "";
+        assert.ok(problem.startsWith(`${shown(type, path)} must be one of ${words.split(" ").join(", ")}`), problem);
+      }
+    });
+  }
+
+  test("turn.ended.outcome.limit holds each budget, and must be there", () => {
+    const ended = (limit?: string) =>
+      checkEvent(changed(samples["turn.ended"], ["outcome"], { type: "limit", ...(limit ? { limit } : {}) }));
+    for (const word of ["steps", "attempts", "time", "cost"]) assert.equal(ended(word), undefined, word);
+    for (const word of [undefined, "tokens"])
+      assert.match(ended(word) ?? "", /^turn\.ended\.outcome\.limit must be one of steps, attempts, time, cost, is /);
+  });
+
+  test("step.started.header.images and .reasoning are refused by name", () => {
+    for (const field of ["images", "reasoning"])
+      assert.match(
+        checkEvent(changed(samples["step.started"], ["header", field], 1)) ?? "",
+        new RegExp(`header\\.${field} must be one of`),
+      );
+  });
+});
+
+describe("shapes", () => {
+  test("say what they want, and what they saw", () => {
+    assert.equal(string.check(1, "x"), "x must be a string, is 1");
+    assert.equal(boolean.check(1, "x"), "x must be true or false, is 1");
+    assert.equal(number.check("1", "x"), 'x must be a finite number, is "1"');
+    assert.equal(oneOf("a", "b").check("c", "x"), 'x must be one of a, b, is "c"');
+    assert.equal(json().check(undefined, "x"), "x must be a JSON value, is undefined");
+    assert.equal(list(string).check(["a", 1], "x"), "x[1] must be a string, is 1");
+    assert.equal(list(string).check("a", "x"), 'x must be a list, is "a"');
+    assert.equal(record(string).check({ a: "a", b: 1 }, "x"), "x.b must be a string, is 1");
+    assert.equal(object<{ a: string }>({ a: string }).check({ a: 1 }, "x"), "x.a must be a string, is 1");
+    assert.equal(optional(string).check(null, "x"), "x must be a string, is null");
+    assert.equal(optional(string).check(undefined, "x"), undefined);
+    assert.equal(optional(string).optional, true);
+    for (const none of [null, [], "a", undefined]) {
+      assert.equal(object({}).check(none, "x"), `x must be an object, is ${seen(none)}`);
+      assert.equal(record(string).check(none, "x"), `x must be an object, is ${seen(none)}`);
+    }
+    const union = tagged<{ type: "a" }, "type">("type", { a: object({}) });
+    for (const none of [null, undefined, "a", { type: ["a"] }])
+      assert.match(union.check(none, "x") ?? "", /^x\.type must be one of a, is /, seen(none));
+    assert.equal(id.check("", "x"), 'x must be an id of 1 to 64 characters A-Z a-z 0-9 _ -, is ""');
+  });
+
+  test("a value seen is shown whole up to 60 characters, and cut behind them", () => {
+    assert.equal(seen("a"), '"a"');
+    assert.equal(seen(undefined), "undefined");
+    assert.equal(seen(Symbol.iterator), "Symbol(Symbol.iterator)");
+    assert.equal(seen("x".repeat(58)), `"${"x".repeat(58)}"`);
+    assert.equal(seen("x".repeat(59)), `"${"x".repeat(56)}...`);
+  });
+
+  test("JSON is what comes back as it went: nothing that writing would drop or bend", () => {
+    const same = [
+      null,
+      "",
+      false,
+      0,
+      -1.5,
+      [],
+      {},
+      [null, [1]],
+      { a: { b: [1] } },
+      { a: undefined },
+      Object.create(null),
+    ];
+    for (const value of same) assert.equal(json().check(value, "x"), undefined, seen(value));
+    const bent = [
+      undefined,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      new Date(0),
+      new Map(),
+      [undefined],
+      [1, undefined],
+      [Number.NaN, 1],
+      { a: Number.NaN },
+      { a: 1, b: () => {} },
+      { a: [{ b: new Date(0) }] },
+      () => {},
+      Symbol.iterator,
+    ];
+    for (const [at, value] of bent.entries()) assert.notEqual(json().problem(value), undefined, `${at}`);
+  });
+
+  test("an amount may be nothing at all", () => {
+    assert.equal(checkEvent(changed(samples["attempt.ended"], ["durationMs"], 0)), undefined);
   });
 });

@@ -19,9 +19,12 @@ const tooLarge: ScriptEntry = {
 const windowTokens = 4_000;
 
 /** A session with `turns` turns behind it, each with a long question and a long answer. */
-async function talk(turns: number): Promise<{ world: TurnWorld; session: Session }> {
-  const world = new TurnWorld();
-  const session = await world.session();
+async function talk(
+  turns: number,
+  after?: Session,
+  world = new TurnWorld(),
+): Promise<{ world: TurnWorld; session: Session }> {
+  const session = after ?? (await world.session());
   for (let turn = 1; turn <= turns; turn += 1) {
     const agent = agentOf([[...say(long(`answer ${turn}`)), finish()]]);
     await world.effects.run(session.run(agent, long(`question ${turn}`)).result);
@@ -148,6 +151,8 @@ describe("compaction", () => {
     ["longer than what it replaces", [...say(long("words", 30_000)), finish()]],
     ["cut by the output limit", [...say("the sum"), finish("length")]],
     ["a call instead of words", [...call("look", {}), finish("tool-calls")]],
+    ["words on the way to a call", [...say("Let me look first."), ...call("look", {}), finish("tool-calls")]],
+    ["half a sentence that a filter ended", [...say("the sum of"), finish("content-filter")]],
   ];
   for (const [what, entry] of useless) {
     test(`R74: a summary that is ${what} changes nothing; the second ends the turn as context-full`, async () => {
@@ -163,6 +168,52 @@ describe("compaction", () => {
       assert.deepEqual((await session.entries()).slice(0, before.length), before);
     });
   }
+
+  test("R74: results that are cut on the way to the second summary do not count as one that helped", async () => {
+    const { world, session } = await talk(0);
+    const look = defineTool({
+      inputSchema: { type: "object" as const },
+      effect: "read",
+      execute: () => long("line", 900),
+    });
+    const tools = { look };
+    await outcomeOf(world, session, agentOf([[...call("look", {}), finish()], answer], { tools }), "look");
+    await talk(6, session, world);
+    const bad: ScriptEntry = [...say("the sum"), finish("length")];
+    const agent = agentOf([tooLarge, bad, bad, bad, answer], { tools, compaction: { resultChars: 100 } });
+    assert.deepEqual((await outcomeOf(world, session, agent)).outcome, { type: "context-full" });
+    assert.equal(compactions(agent.model), 2);
+    assert.ok(eventsOf(await session.entries(), "context.compacted").some(({ by }) => by === "prune"));
+  });
+
+  test("an agent that must call a tool sums up all the same", async () => {
+    const { world, session } = await talk(3);
+    const look = defineTool({ inputSchema: { type: "object" as const }, effect: "read", execute: () => "seen" });
+    const agent = agentOf([summary, answer], { windowTokens, tools: { look }, toolChoice: { type: "required" } });
+    await outcomeOf(world, session, agent);
+    assert.deepEqual(
+      agent.model.requests.map(({ toolChoice }) => toolChoice?.type),
+      ["none", "required"],
+    );
+  });
+
+  test("a summary that breaks for good is no cut answer; what it cost is estimated", async () => {
+    const { world, session } = await talk(3);
+    const reset = { fail: Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }) };
+    const agent = agentOf(Array(9).fill([...say("the s"), reset]), { windowTokens });
+    assert.deepEqual((await outcomeOf(world, session, agent)).outcome, { type: "failed" });
+    const measures = eventsOf(await session.entries(), "attempt.ended")
+      .slice(3)
+      .map(({ usage }) => usage.measure);
+    assert.deepEqual(new Set(measures), new Set(["estimated"]));
+  });
+
+  test("R74: large instructions beside a small conversation: no summary is asked for that could not help enough", async () => {
+    const { world, session } = await talk(1);
+    const agent = agentOf([answer], { windowTokens: 9_000, instructions: long("be careful", 24_000) });
+    assert.equal((await outcomeOf(world, session, agent)).outcome.type, "completed");
+    assert.equal(agent.model.requests.length, 1);
+  });
 
   test("R74: a blank summary is tried again within the budget, then ends the turn as context-full", async () => {
     const { world, session } = await talk(3);

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { isPawlError } from "../src/error.ts";
+import type { Json, Part } from "../src/log/event.ts";
+import type { MailboxEntry } from "../src/store/store.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
+import { contentOf, inputId, queueOf } from "../src/turn/queue.ts";
 import type { Session } from "../src/turn/session.ts";
 import { agentOf, assertLawful, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
 
@@ -173,5 +177,96 @@ describe("what waits when a turn is stopped", () => {
     const late = (await notes(session)).filter((note) => note.includes("no longer waiting"));
     const edit = (await world.mailbox()).length;
     assert.ok(back[0] === "next, please" || late.length + edit === 1, "the edit is applied, told, or still waits");
+  });
+});
+
+describe("a mailbox, read", () => {
+  const said = (words: string): Part[] => [{ type: "text", text: words }];
+  const post = (id: string, kind: string, body: unknown): MailboxEntry =>
+    ({ id, kind, body: body as Json }) as unknown as MailboxEntry;
+  const posted = (id: string, words = id, kind = "input") => post(id, kind, { content: said(words) });
+  const edited = (id: string, input: string, words = id) => post(id, "edit", { input, content: said(words) });
+  const withdrawn = (id: string, input: string) => post(id, "withdrawal", { input });
+  const waiting = (...entries: MailboxEntry[]) => queueOf(entries).waiting;
+
+  test("inputs and steers wait in the order they came, as they were last said", () => {
+    assert.deepEqual(
+      queueOf([posted("i1"), posted("i2", "go", "steer"), edited("e1", "i1"), edited("e2", "i1", "last")]),
+      {
+        waiting: [
+          { id: "i1", kind: "prompt", content: said("last"), edits: ["e1", "e2"] },
+          { id: "i2", kind: "steer", content: said("go"), edits: [] },
+        ],
+        withdrawn: [],
+        late: [],
+      },
+    );
+  });
+
+  test("what was withdrawn takes its edits along, and nothing follows it", () => {
+    const entries = [
+      posted("i1"),
+      edited("e1", "i1"),
+      withdrawn("w1", "i1"),
+      edited("e2", "i1"),
+      withdrawn("w2", "i1"),
+    ];
+    assert.deepEqual(queueOf(entries), {
+      waiting: [],
+      withdrawn: [{ input: "i1", posts: ["i1", "e1", "w1"] }],
+      late: [
+        { id: "e2", kind: "edit", input: "i1" },
+        { id: "w2", kind: "withdrawal", input: "i1" },
+      ],
+    });
+  });
+
+  test("what is as good as gone is passed over, and a change to it is late", () => {
+    const { waiting, late } = queueOf([posted("i1"), posted("i2"), edited("e1", "i1")], new Set(["i1"]));
+    assert.deepEqual(
+      waiting.map(({ id }) => id),
+      ["i2"],
+    );
+    assert.deepEqual(late, [{ id: "e1", kind: "edit", input: "i1" }]);
+  });
+
+  test("a post of a shape that nobody knows stays where it is, and so does what changes it", () => {
+    for (const body of [null, undefined, "words", {}, { content: "words" }, { content: [{ type: "hologram" }] }]) {
+      const odd = [post("i1", "input", body), edited("e1", "i1"), withdrawn("w1", "i1")];
+      assert.deepEqual(queueOf(odd), { waiting: [], withdrawn: [], late: [] }, JSON.stringify(body));
+    }
+    const known = posted("i1", "words");
+    for (const odd of [
+      post("e1", "edit", { input: "i1" }),
+      post("e1", "edit", { content: said("x") }),
+      post("e1", "edit", { input: "not an id", content: said("x") }),
+      post("e1", "edit", { input: "i1", content: "x" }),
+      post("e1", "edit", null),
+      post("e1", "withdrawal", { input: 1 }),
+      post("e1", "withdrawal", {}),
+      post("e1", "withdrawal", null),
+      post("e1", "abort", { input: "i1", content: said("x") }),
+      post("e1", "answer", { input: "i1" }),
+    ]) {
+      assert.deepEqual(queueOf([known, odd]), { ...queueOf([known]) }, JSON.stringify(odd));
+      assert.deepEqual(waiting(known, odd)[0]?.content, said("words"));
+    }
+  });
+
+  test("what is posted is checked at the door: by its shape, and for saying anything", () => {
+    const picture: Part = { type: "file", mediaType: "image/png", url: "https://example.org/a.png" };
+    assert.deepEqual(contentOf("go"), said("go"));
+    for (const parts of [[picture], [...said(" "), picture], [...said(" "), ...said("x")]])
+      assert.deepEqual(contentOf(parts), parts);
+    const odd = { type: "data", data: 1 } as const;
+    assert.deepEqual(contentOf([odd]), [odd]);
+    const refused = (doing: () => unknown, words: RegExp) =>
+      assert.throws(doing, (error) => isPawlError(error, "INVALID_INPUT") && words.test(error.message));
+    refused(() => contentOf("  "), /the input is empty: " {2}"; say what is to be done/);
+    refused(() => contentOf([]), /the input is empty: \[\]/);
+    refused(() => contentOf([...said(""), ...said("\n")]), /the input is empty/);
+    refused(() => contentOf([{ type: "hologram" } as unknown as Part]), /^input\[0\]\.type must be one of/);
+    refused(() => inputId("not an id"), /^input must be an id of/);
+    assert.equal(inputId("in_1"), "in_1");
   });
 });

@@ -23,6 +23,9 @@ export interface PartSink {
   ended(part: MessagePart): void;
 }
 
+/** For a message that nobody hears as it grows. */
+export const silentSink: PartSink = { started: () => {}, delta: () => {}, ended: () => {} };
+
 type TextPart = Extract<MessagePart, { type: "text" | "reasoning" }>;
 type StreamPart<T extends LanguageModelV4StreamPart["type"]> = Extract<LanguageModelV4StreamPart, { type: T }>;
 

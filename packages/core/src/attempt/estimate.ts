@@ -3,11 +3,10 @@
  * nothing for it are not honest. An estimate says that it is one.
  */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { limit } from "../limit.ts";
 import type { MessagePart } from "../log/event.ts";
 import type { Usage } from "../log/value.ts";
-
-/** Characters of JSON text a token, on the low side for code and prose alike: better too much on the bill than too little. */
-const charsPerToken = 3.5;
+import type { AttemptResult } from "./run.ts";
 
 /** What an answer that broke off cost at least: its prompt, and what had come. Unknown where nothing had come. */
 export function estimateUsage(prompt: LanguageModelV4Prompt, parts: readonly MessagePart[]): Usage {
@@ -24,11 +23,16 @@ export function estimateUsage(prompt: LanguageModelV4Prompt, parts: readonly Mes
   };
 }
 
+/** The result, with our own figure where the provider reported none. */
+export function counted(result: AttemptResult, prompt: LanguageModelV4Prompt): AttemptResult {
+  return result.usage.measure === "unknown" ? { ...result, usage: estimateUsage(prompt, result.parts) } : result;
+}
+
 /** Tokens of one text. */
 export function estimateText(text: string): number {
   return tokens([text.length]);
 }
 
 function tokens(chars: readonly number[]): number {
-  return Math.ceil(chars.reduce((sum, count) => sum + count, 0) / charsPerToken);
+  return Math.ceil(chars.reduce((sum, count) => sum + count, 0) / limit.charsPerToken);
 }

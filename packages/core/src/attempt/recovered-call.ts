@@ -16,10 +16,12 @@ import type {
 import type { Effects } from "../effects.ts";
 import type { AttemptEnded } from "../log/event.ts";
 import type { Decision, Exposure, Failure } from "../log/value.ts";
+import { silentSink } from "./assemble.ts";
 import { decide } from "./decide.ts";
 import { estimateUsage } from "./estimate.ts";
 import { ModelCallFailed } from "./model-call-failed.ts";
 import { type HoldBack, Outlet } from "./outlet.ts";
+import { pause } from "./pause.ts";
 import type { RecoveryPolicy } from "./policy.ts";
 import { type AttemptResult, runAttempt, type StreamTap } from "./run.ts";
 import type { WatchPolicy } from "./watchdog.ts";
@@ -106,7 +108,7 @@ export class RecoveredCall {
     this.#attempts += 1;
     this.#outlet.begin(attempt);
     const result = await runAttempt(
-      { attempt, model: this.#model, options: this.#options, signal, watch, sink: unheard, tap: this.#tap },
+      { attempt, model: this.#model, options: this.#options, signal, watch, sink: silentSink, tap: this.#tap },
       effects,
     );
     const { failure } = result;
@@ -127,7 +129,7 @@ export class RecoveredCall {
       this.#outlet.seal();
       this.#seals += 1;
     }
-    await this.#pause(decision.delayMs);
+    await pause(this.#rules.effects.timers, decision.delayMs, this.#abort.signal);
     return false;
   }
 
@@ -204,21 +206,7 @@ export class RecoveredCall {
   }
 
   /** Waits, or is told that nobody waits any more. */
-  #pause(ms: number): Promise<void> {
-    const { signal } = this.#abort;
-    if (ms <= 0 || signal.aborted) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#rules.effects.timers.after(ms, resolve);
-    const end = () => resolve();
-    signal.addEventListener("abort", end, { once: true });
-    return promise.finally(() => {
-      cancel();
-      signal.removeEventListener("abort", end);
-    });
-  }
 }
-
-const unheard = { started: () => {}, delta: () => {}, ended: () => {} };
 
 /** The table's word, where nothing can be taken back and a request is the caller's to change. */
 function irrevocably(decision: Decision): Decision {

@@ -5,6 +5,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { LogEntry } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
+import { reachOf } from "../log/reach.ts";
 import type { Law } from "../log/verify.ts";
 import { contextFold, promptOf } from "./projection.ts";
 import type { ContextState } from "./state.ts";
@@ -31,7 +32,8 @@ function atRequests(
     const { event } = entry;
     for (const each of all.values()) each.state = contextFold(each.target).step(each.state, entry);
     past.push(entry);
-    if (event.type === "context.compacted" && event.by !== "prune") past = past.filter(outlives(event.upTo));
+    if (event.type === "context.compacted" && event.by !== "prune")
+      past = past.filter(outlives(reachOf(event, entry.seq)));
     if (told && changes(event, told.target)) changed = true;
     if (event.type === "step.started" && event.header) {
       const target = targetOf(event.header);
@@ -75,7 +77,7 @@ export const pairing: Law = {
     return atRequests((prompt, changed) => {
       if (changed) checked = 0;
       // The last message may still be the open one: it is looked at again.
-      const from = Math.max(0, checked - 2);
+      const from = Math.max(0, checked - 3);
       checked = prompt.length;
       return unpaired(prompt, from);
     });

@@ -11,9 +11,11 @@
  * 4. The first message is a person's, whatever the log begins with, and the last is not the model's own.
  */
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { limit } from "../limit.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { EventOf, MessagePart } from "../log/event.ts";
 import type { Fold } from "../log/fold.ts";
+import { reachOf } from "../log/reach.ts";
 import { pendingOf, track, trackEager, unsettled } from "../tool/pending.ts";
 import { missingOutput } from "../tool/settle.ts";
 import { assistantMessage, needsStandIn, type Replay, type WireName } from "./assistant.ts";
@@ -27,12 +29,12 @@ import {
   wireToolName,
 } from "./message.ts";
 import { add, type ContextState, emptyState, type OpenMessage, type Past } from "./state.ts";
-import { isHome, type Target } from "./target.ts";
+import { isAnthropic, isHome, type Target } from "./target.ts";
 
 export type { ContextState };
 
 /** One answer that delivers nothing is tried again as it is. */
-const emptiesToNudge = 2;
+const emptiesToNudge = limit.emptiesPerStep - 1;
 
 export const interruptedSuffix = " [interrupted]";
 
@@ -79,13 +81,9 @@ function step(state: ContextState, entry: LogEntry): ContextState {
   }
 }
 
-function compacted(
-  state: ContextState,
-  { by, upTo, summary, resultChars }: EventOf<"context.compacted">,
-  seq: number,
-): ContextState {
-  // What is recorded after it is not replaced, whatever it says.
-  const reach = Math.min(upTo, seq - 1);
+function compacted(state: ContextState, event: EventOf<"context.compacted">, seq: number): ContextState {
+  const { by, summary, resultChars } = event;
+  const reach = reachOf(event, seq);
   if (by !== "prune") return refold(state, { cut: Math.max(state.cut, reach), summary });
   return resultChars === undefined ? state : pruned(state, reach, resultChars);
 }
@@ -132,6 +130,7 @@ function shape(state: ContextState, entry: LogEntry): void {
       if (!state.open && state.messages.at(-1)?.role === "assistant") add(state, goOnMessage(), { seq, settled: true });
       // The same request a third time would give the same nothing.
       if (state.empties < emptiesToNudge) break;
+      close(state);
       add(state, nudgeMessage(), { seq, settled: true });
       state.empties = 0;
       break;
@@ -192,7 +191,7 @@ function replayOf(
     state: home && !stripped && !committed.has(attempt),
     reasoning: !home || policy === "drop" ? "none" : policy === "proven" ? "proven" : "all",
     standIn: needsStandIn(target),
-    thoughtsSignedAlone: /anthropic/.test(target.provider),
+    thoughtsSignedAlone: isAnthropic(target.provider),
   };
 }
 

@@ -1,11 +1,9 @@
 /** How large a message is, by our own estimate: close enough to decide when to compact, at the cost of one look. */
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
-
-/** Characters of JSON text a token, on the low side for code and prose alike: better to compact early than too late. */
-const charsPerToken = 3.5;
+import { limit } from "../limit.ts";
 
 /** Models count a picture by its pixels, at most about this many tokens; its bytes as text would be far too many. */
-const fileChars = 1_600 * charsPerToken;
+const fileChars = 1_600 * limit.charsPerToken;
 
 export function messageChars(message: LanguageModelV4Message): number {
   if (message.role === "system") return message.content.length;
@@ -15,5 +13,5 @@ export function messageChars(message: LanguageModelV4Message): number {
 }
 
 export function tokensOf(chars: number): number {
-  return Math.ceil(chars / charsPerToken);
+  return Math.ceil(chars / limit.charsPerToken);
 }

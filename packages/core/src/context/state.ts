@@ -2,7 +2,8 @@
  * What the context fold keeps: the messages for one target, their sizes, and the entries that made them.
  *
  * Invariants:
- * 1. `messages` only grows, except at a recorded change, where it is made again from `kept`.
+ * 1. `messages` only grows, except at a recorded change: it is made again from `kept`, or, where reasoning goes with its
+ *    turn, from the messages' own parts.
  * 2. Everything in it comes from entries after `cut`, and from the compaction that cut there: a context loaded from
  *    that seq on is the same, if it is told first which providers had refused state before.
  */

@@ -27,6 +27,11 @@ export function isHome(model: ModelRef, target: Target): boolean {
   return model.provider === target.provider && familyOf(model.id) === familyOf(target.model);
 }
 
+/** Anthropic's own rules hold for its models, whoever serves them. */
+export function isAnthropic(provider: string): boolean {
+  return /anthropic/.test(provider);
+}
+
 /** A dated name and its alias are one model: `gpt-5-2025-08-07`, `claude-opus-4-5-20251101`, `-latest`. */
 function familyOf(id: string): string {
   return id.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "");

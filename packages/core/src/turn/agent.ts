@@ -98,7 +98,7 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     approvalMs: 0,
     pauseMs: 0,
     batchOutputChars: 0,
-    windowTokens: 0,
+    windowTokens: 1,
   };
   for (const [name, least] of Object.entries(atLeast)) {
     const value = agent[name as keyof typeof atLeast];

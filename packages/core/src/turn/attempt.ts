@@ -7,7 +7,7 @@
  * 2. The end of an attempt carries what recovery does about it, before any wait.
  * 3. A message is committed in the batch that ends its attempt.
  */
-import { estimateUsage } from "../attempt/estimate.ts";
+import { counted, estimateUsage } from "../attempt/estimate.ts";
 import { advancesServer } from "../attempt/exposure.ts";
 import { failureOf } from "../attempt/failure.ts";
 import { type AttemptResult, runAttempt } from "../attempt/run.ts";
@@ -115,8 +115,7 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
       },
       effects,
     );
-    if (result.usage.measure === "unknown") result.usage = estimateUsage(options.prompt, result.parts);
-    return result;
+    return counted(result, options.prompt);
   } finally {
     journal.stop();
   }

@@ -3,14 +3,15 @@
  *
  * Owns: the order of a compaction's facts against its request. Does not own: whether and how (decide, compaction), what
  * the model then sees (context). Invariants:
- * 1. It is one event, in the batch that ends the attempt it came from: a crash leaves the conversation as it was, or as it
- *    became.
+ * 1. A summary is in the batch that ends its attempt, a cut of results in the batch that announces what follows it: a crash
+ *    leaves the conversation as it was, or as it became.
  * 2. A summary that saves too little changes nothing.
  */
-import { estimateText } from "../attempt/estimate.ts";
+import { silentSink } from "../attempt/assemble.ts";
+import { counted, estimateText } from "../attempt/estimate.ts";
 import { failureOf } from "../attempt/failure.ts";
 import { type AttemptResult, runAttempt } from "../attempt/run.ts";
-import type { Failure } from "../log/value.ts";
+import type { Failure, RequestHeader } from "../log/value.ts";
 import { textOf } from "../view/transcript.ts";
 import { announce } from "./attempt.ts";
 import { type Measured, type Plan, planCompaction, summaryRequest } from "./compaction.ts";
@@ -78,17 +79,36 @@ async function request(driver: Driver, attempt: string, upTo: number): Promise<A
   const { agent, context, effects, abort } = driver;
   const asked = { role: "user", content: [{ type: "text", text: summaryRequest }] } as const;
   const prompt = [...(await context.promptUpTo(agent, upTo)), { ...asked, content: [...asked.content] }];
-  const silent = { started: () => {}, delta: () => {}, ended: () => {} };
-  const options = callOptions(agent.header, prompt);
+  const options = callOptions(withoutForce(agent.header), prompt);
   const { model, watch } = agent;
-  return runAttempt({ attempt, model, options, signal: abort.signal, watch, sink: silent }, effects);
+  const asking = { attempt, model, options, signal: abort.signal, watch, sink: silentSink };
+  return counted(await runAttempt(asking, effects), prompt);
 }
 
-/** Why the summary is none that helps, if it is none. */
-function uselessness({ finish }: AttemptResult, text: string, saved: number, least: number): Failure | undefined {
-  if (text === "") return failureOf("empty", "the model gave no summary of the conversation", "runtime");
-  if (finish?.reason === "length") return failureOf("overflow", "the summary was cut by the output limit", "runtime");
+/** Why the summary is none that helps, if it is none. Half a sentence, or a call beside it, must not stand for a conversation. */
+function uselessness(
+  { finish, parts }: AttemptResult,
+  text: string,
+  saved: number,
+  least: number,
+): Failure | undefined {
+  const asks = parts.some((part) => part.type === "tool-call" && !part.providerExecuted);
+  // Endpoints say `tool-calls` beside no call at all.
+  const whole = finish?.reason === "stop" || finish?.reason === "tool-calls";
+  if (text === "" || asks || !whole) {
+    const end = asks ? "asks for a tool" : `ended with ${JSON.stringify(finish?.reason)}`;
+    const what = `the model gave no summary of the conversation: its answer of ${text.length} characters ${end}`;
+    return failureOf("empty", what, "runtime");
+  }
   if (saved >= least) return undefined;
   const figures = `about ${Math.max(0, Math.round(saved))} tokens; ${Math.ceil(least)} are the least that helps`;
   return failureOf("overflow", `the summary of the conversation saves ${figures}`, "runtime");
+}
+
+/** Whoever must call a tool cannot sum up. Anything else stays, for the sake of the cached prefix. */
+function withoutForce(header: RequestHeader): RequestHeader {
+  const { toolChoice } = header;
+  return toolChoice?.type === "required" || toolChoice?.type === "tool"
+    ? { ...header, toolChoice: { type: "none" } }
+    : header;
 }

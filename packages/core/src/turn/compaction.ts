@@ -8,6 +8,7 @@ import { failureOf } from "../attempt/failure.ts";
 import { type Boundary, chooseCut } from "../context/compaction.ts";
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
+import { seen } from "../log/shape.ts";
 import type { Failure } from "../log/value.ts";
 
 /** Changes to it are data, like those to the recovery policy. */
@@ -36,6 +37,8 @@ export const defaultCompaction: CompactionPolicy = {
 /** The policy with a user's changes. Throws INVALID_INPUT for a figure that would never come to an end. */
 export function compactionOf(changes: Partial<CompactionPolicy> = {}): CompactionPolicy {
   const policy = { ...defaultCompaction, ...changes };
+  if (policy.mode !== "auto" && policy.mode !== "off")
+    throw new PawlError("INVALID_INPUT", `compaction.mode is ${seen(policy.mode)}; use "auto" or "off"`);
   for (const name of ["at", "keep", "shrink"] as const) {
     const value = policy[name];
     if (!(value > 0 && value < 1))
@@ -70,7 +73,9 @@ export function planCompaction(measured: Measured, policy: CompactionPolicy, fai
   const { size, boundaries, prunable } = measured;
   const kept = failures === 0 ? policy.keep : (1 + policy.keep) / 2;
   const upTo = chooseCut(boundaries, (boundaries.at(-1)?.tokens ?? 0) * kept);
-  if (upTo === undefined) return undefined;
+  const replaced = boundaries.findLast(({ seq }) => upTo !== undefined && seq <= upTo)?.tokens ?? 0;
+  // Beside large instructions not even an empty summary would help enough: it is not worth a reading of all of it.
+  if (upTo === undefined || replaced < size * policy.shrink) return undefined;
   if (prunable(upTo) >= size * policy.shrink) return { by: "prune", upTo, prune: true };
   return { by: "summary", upTo, prune: failures > 0 };
 }
@@ -88,13 +93,16 @@ export function roomFor(
 export function hopelessness({
   windowTokens = Number.POSITIVE_INFINITY,
   overheadTokens,
+  compaction,
 }: {
   windowTokens: number | undefined;
   overheadTokens: number;
+  compaction: CompactionPolicy;
 }): Failure | undefined {
-  if (overheadTokens < windowTokens) return undefined;
+  // Our own estimate must not end what was told to be left to the provider.
+  if (overheadTokens < windowTokens || compaction.mode === "off") return undefined;
   const message = `the instructions and tools alone take about ${overheadTokens} tokens of a window of ${windowTokens}: give fewer tools, shorter instructions, or a model with a larger window`;
-  return failureOf("overflow", message, "runtime");
+  return { ...failureOf("overflow", message, "runtime"), code: "OVERHEAD" };
 }
 
 export const summaryRequest = [

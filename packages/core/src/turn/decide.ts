@@ -2,6 +2,7 @@
  * What a driver does next: a pure function of turn state. The same answer live and after a crash, so that recovery is
  * no second program.
  */
+import { noExposure } from "../attempt/exposure.ts";
 import type { Failure, Outcome } from "../log/value.ts";
 import { unsettled } from "../tool/pending.ts";
 import { isUseless, type OpenStep, type OpenTurn, type TurnState } from "./state.ts";
@@ -15,7 +16,7 @@ export type Next =
   /** No turn is open: look into the mailbox. */
   | { do: "idle" }
   | { do: "start-step" }
-  /** Make a request, after what is left of `wait`. */
+  /** Make a request, after what is left of the wait that the last decision asked for. */
   | { do: "attempt" }
   /** Make the conversation shorter, after what is left of a wait. */
   | { do: "compact" }
@@ -74,11 +75,16 @@ function compaction(step: OpenStep, { compactionFailures: failures }: TurnState,
   if (compacted || !due) return undefined;
   const stopped = summary?.decision?.action === "stop";
   // Not for want of room: whatever it was (no credit, an hour of patience) ends the turn as it would have the step's own.
-  if (stopped && !isUseless(summary)) return endOf(summary, step);
+  if (stopped && !isUseless(summary)) return endOf(withoutOutput(summary), step);
   if (failures >= compactionFailures) return endFull(ended ?? summary);
-  // A conversation that is crowded may still fit; one that was refused does not.
+  // After one failure a conversation that is crowded may still fit; one that was refused does not.
   if (asked) return now.compactable() ? { do: "compact" } : endFull(ended);
   return stopped || !now.compactable() ? undefined : { do: "compact" };
+}
+
+/** Of a summary nobody has seen a word: one that broke off is no cut answer. */
+function withoutOutput(summary: NonNullable<OpenStep["summary"]>): OpenStep["ended"] {
+  return { ...summary, exposure: noExposure() };
 }
 
 function endFull(ended: OpenStep["ended"]): Next {

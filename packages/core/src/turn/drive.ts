@@ -21,7 +21,7 @@ import { hopelessness, planCompaction, roomFor } from "./compaction.ts";
 import { type Circumstances, decideNext, type Next } from "./decide.ts";
 import type { Driver } from "./driver.ts";
 import { openStep } from "./state.ts";
-import { startStep } from "./step.ts";
+import { headerChanged, restartStep, startStep } from "./step.ts";
 import { runTools } from "./tools.ts";
 
 /** Drives until no turn is open and no input waits. Rejects with what made driving impossible. */
@@ -47,7 +47,9 @@ async function circumstances(driver: Driver): Promise<Circumstances> {
     aborted,
     steered: inbox.steered,
     room: "enough",
-    compactable: () => planCompaction(context.measured(agent), agent.compaction, compactionFailures) !== undefined,
+    compactable: () =>
+      agent.compaction.mode !== "off" &&
+      planCompaction(context.measured(agent), agent.compaction, compactionFailures) !== undefined,
     ...(failure ? { failure } : {}),
     ...(hopeless ? { hopeless } : {}),
   };
@@ -91,7 +93,9 @@ async function perform(driver: Driver, next: Exclude<Next, { do: "idle" }>): Pro
 }
 
 /** The provider has refused what it gave us itself: it is sent no more, in the whole session. */
-function strip({ ledger, agent }: Driver): void {
+function strip(driver: Driver): void {
+  const { ledger, agent } = driver;
+  if (headerChanged(driver)) return restartStep(driver);
   const { ended, summary } = openStep(ledger.state);
   const { provider } = agent.header.model;
   const reason = (summary ?? ended)?.failure?.message ?? "the provider refuses replayed state";

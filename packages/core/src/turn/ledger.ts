@@ -73,7 +73,7 @@ export class Ledger {
     this.#followers = followers;
   }
 
-  /** Reads the whole log anew. Forgets what is staged, and returns it: the log may hold it all the same. */
+  /** Reads the log anew, from the newest snapshot on. Forgets what is staged, and returns it: the log may hold it all the same. */
   async load(): Promise<LogEvent[]> {
     await this.#tail.catch(() => {});
     const unrecorded = this.#staged.map((entry) => entry.event);

@@ -3,6 +3,7 @@
  * they are put on copies as a request leaves, and nothing records them.
  */
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { isAnthropic } from "../context/target.ts";
 
 const marker = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
@@ -11,7 +12,7 @@ const marker = { anthropic: { cacheControl: { type: "ephemeral" } } };
  * a few blocks back, and one step may add many. Three of the four that are allowed.
  */
 export function withMarkers(prompt: LanguageModelV4Prompt, provider: string): LanguageModelV4Prompt {
-  if (!/anthropic/.test(provider)) return prompt;
+  if (!isAnthropic(provider)) return prompt;
   const marked = new Set([0, prompt.length - 1, endBefore(prompt)]);
   return prompt.map((message, at) => (marked.has(at) ? markedMessage(message) : message));
 }

@@ -5,6 +5,7 @@
  * new is sent, waited for or entered meanwhile. Bodies that run go on. It gives up once, after its time or when the
  * drive is stopped: then the lease is dropped and the session reads as interrupted.
  */
+import { pause } from "../attempt/pause.ts";
 import type { Effects } from "../effects.ts";
 import { isPawlError } from "../error.ts";
 import type { Feed } from "../view/feed.ts";
@@ -48,11 +49,7 @@ export class Patience {
 
   async #wait(ms: number): Promise<void> {
     this.#leftMs -= ms;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#effects.timers.after(ms, resolve);
-    this.#signal.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
-    cancel();
+    await pause(this.#effects.timers, ms, this.#signal);
     if (this.#signal.aborted) this.#leftMs = 0;
   }
 }

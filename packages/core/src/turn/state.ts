@@ -10,6 +10,7 @@ import { assert } from "../error.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { EventOf, LogEvent } from "../log/event.ts";
 import type { Fold } from "../log/fold.ts";
+import { reachOf } from "../log/reach.ts";
 import { isHoleMark } from "../log/salvage.ts";
 import type { Decision, Outcome, RequestHeader } from "../log/value.ts";
 import { type EagerEntries, type Pending, pendingOf, track, trackEager } from "../tool/pending.ts";
@@ -30,7 +31,7 @@ export interface TurnState {
    * reported of the conversation as it stands.
    */
   contextTokens: number;
-  /** Compactions that failed one after another, in the open turn. */
+  /** Compactions of the open turn that failed, since the last that helped. */
   compactionFailures: number;
   /** What people have answered for later calls, too. */
   standing: StandingAnswers;
@@ -137,8 +138,11 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
       if (state.turn?.step) track(state.turn.step.calls, entry);
       return;
     case "context.compacted":
-      state.compactionFailures = 0;
-      if (event.by !== "prune") state.contextFrom = Math.max(state.contextFrom, event.upTo);
+      // Results that were cut on the way to a summary are not what was asked for.
+      if (event.by !== "prune") {
+        state.compactionFailures = 0;
+        state.contextFrom = Math.max(state.contextFrom, reachOf(event, entry.seq));
+      }
       if (state.turn?.step) state.turn.step.compacted = true;
       return;
     case "provider-state.stripped":
