@@ -54,10 +54,10 @@ function isOverhead(failure: Failure | undefined): boolean {
   return failure?.code === "OVERHEAD";
 }
 
-function fullHint(failure: Failure | undefined, session: string, { window }: RunOptions): string {
+function fullHint(failure: Failure | undefined, session: string, { window, store }: RunOptions): string {
   const larger = window === undefined ? "a model with a larger window" : `a larger --window than ${window}`;
   if (isOverhead(failure)) return `Use ${larger}: what goes with every request fills it alone.`;
-  return `Leave out what is old (below), use ${larger}, or go back: pawl rewind ${session}.`;
+  return `Leave out what is old (below), use ${larger}, or go back: ${commandLine(["rewind", session], [["--store", store]])}`;
 }
 
 function hintOfFailure({ kind, status }: Failure, { url, keyEnv }: Situation["chosen"]): string | undefined {

@@ -18,15 +18,17 @@ export function deleteSession(address: string, options: VisitOptions & ConsentOp
     const summary = await runtime.store.get(session);
     // Damaged, it may be deleted all the same.
     const { entries } = await readable(runtime, session);
-    const forks = await forksOf(runtime, session);
+    const begins = (summary?.parent?.seq ?? 0) + 1;
+    const forks = await forksOf(runtime, session, begins);
     if (!options.json) process.stderr.write(described(session, summary, entries, forks));
     if (!(await consented("Delete it? This cannot be undone.", options))) {
       process.stderr.write("nothing was deleted\n");
       return exitOfOutcome("aborted");
     }
     await deleteIdle(runtime, session);
-    // A fork reads the results that point at these files.
-    const outputs = forks.length > 0 ? 0 : await removeOutputs(options.store, keysOf(entries, session));
+    // A fork reads the results that point at these files, also one that was made while a person thought about it.
+    const read = forks.length > 0 || (await forksOf(runtime, session, begins)).length > 0;
+    const outputs = read ? 0 : await removeOutputs(options.store, keysOf(entries, session));
     const rest =
       forks.length > 0
         ? `; the records that ${counted(forks.length, "fork")} ${forks.length === 1 ? "begins" : "begin"} with stay until the last of them goes`
@@ -57,10 +59,15 @@ function described(
   return lines.map((each) => `${wrapped(each, process.stderr)}\n`).join("");
 }
 
-async function forksOf({ store }: Runtime, session: string): Promise<string[]> {
+/** Sessions that begin with records of this one, whose own begin at seq `begins`: forks, and forks of deleted forks. */
+async function forksOf({ store }: Runtime, session: string, begins: number): Promise<string[]> {
   const forks: string[] = [];
   for (let page = await store.list(); page.length > 0; ) {
-    for (const each of page) if (each.parent?.session === session) forks.push(each.session);
+    for (const each of page) {
+      if (!each.parent || each.session === session) continue;
+      const [record] = await store.read(each.session, { after: begins - 1, limit: 1 });
+      if (record?.session === session) forks.push(each.session);
+    }
     const last = page.at(-1);
     page = last ? await store.list({ cursor: { updatedAt: last.updatedAt, session: last.session } }) : [];
   }

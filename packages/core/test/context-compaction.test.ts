@@ -485,6 +485,17 @@ describe("a conversation as its log goes on", () => {
     assert.ok(sizeOf(next) < sizeOf(whole));
     const again = of([...first, turnStarted("t2", "in2"), committed("a4", why("a4-1"), text("a4-2", "new"))]);
     assert.deepEqual(words(promptOf(again, undefined)), [...plain, "a:reasoning|new"]);
+    const own = callPart("c9", "c9", { meta: { test: { id: "i9" } } });
+    const kept = of([input("in1"), committed("a1", why("a1-1"), own), settled("c9"), turnStarted("t2")]);
+    assert.deepEqual(promptOf(kept, undefined)[1]?.content, [
+      {
+        type: "tool-call",
+        toolCallId: "c9",
+        toolName: "act",
+        input: {},
+        providerOptions: { test: { id: "i9" } },
+      },
+    ]);
     assert.equal(stateOf(first).thoughts.length, 0, "elsewhere nothing is kept for it");
   });
 });

@@ -6,7 +6,6 @@ import { assistantMessage, needsStandIn, type Replay, thoughtStandIn } from "../
 import { unpaired } from "../src/context/laws.ts";
 import {
   goOnMessage,
-  inputObject,
   inputOf,
   isWellFormed,
   picture,
@@ -355,7 +354,6 @@ describe("what people and tools said", () => {
       ['{"a":"\\\\ud83d"}', { a: "\\ud83d" }, true],
     ] as const) {
       assert.deepEqual(inputOf(words), { input, same }, words);
-      assert.deepEqual(inputObject(words), input);
     }
     assert.ok(isWellFormed(undefined));
     for (const whole of ["\\ud83d", ["\\ud83d", 1, null], { a: "\\ud83d", b: true }])

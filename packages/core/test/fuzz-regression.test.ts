@@ -1,6 +1,7 @@
 /** Inputs that a search with random bytes has found (`packages/simulation/src/fuzz.ts`), each made small, and what must become of it. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { FrameCutter } from "../src/attempt/frame.ts";
 import {
   checkSession,
   createSession,
@@ -111,6 +112,37 @@ describe("an exported session is refused, in the words of its line, where", () =
   for (const head of [[], { title: 5 }, { cwd: {} }, { openTurn: 3 }, { outcome: [] }]) {
     test(`its head is none: ${JSON.stringify(head)}`, async () => refused(await fileOf([[note]], { head })));
   }
+});
+
+test("arguments that are nested too deep to be copied are an error result, and no end of the turn", async () => {
+  const runtime = memoryRuntime();
+  const input = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+  const model = scriptedModel([
+    [...call("look", input), finish("tool-calls")],
+    [...say("I see."), finish()],
+  ]);
+  const look = defineTool({ inputSchema: { type: "object" }, execute: () => "seen" });
+  const { outcome, text } = await (await createSession(runtime)).run({ model, tools: { look } }, "go").result;
+  assert.deepEqual([outcome.type, text], ["completed", "I see."]);
+});
+
+test("a frame that never ends is held in time that grows with its length, however its chunks begin", () => {
+  const chunk = new TextEncoder().encode(`\r${"x".repeat(99)}`);
+  const chunks = 500;
+  const { set } = Uint8Array.prototype;
+  let copied = 0;
+  Uint8Array.prototype.set = function (from: ArrayLike<number>, at?: number) {
+    copied += from.length;
+    return set.call(this, from, at);
+  };
+  try {
+    const cutter = new FrameCutter();
+    for (let at = 0; at < chunks; at += 1) assert.equal(cutter.push(chunk), undefined);
+    assert.equal(cutter.rest()?.length, chunks * chunk.length);
+  } finally {
+    Uint8Array.prototype.set = set;
+  }
+  assert.ok(copied <= 4 * chunks * chunk.length, `${copied} bytes copied for ${chunks * chunk.length}`);
 });
 
 test("L4: a tail that was damaged where a session came from stays damage where it is taken in: no write runs again", async () => {

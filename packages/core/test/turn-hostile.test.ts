@@ -1,4 +1,4 @@
-/** What an adversary found: each was a hole once. */
+/** Hostile bodies, streams, posts and listeners: each was a hole once. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PawlError } from "../src/error.ts";

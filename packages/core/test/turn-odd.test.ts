@@ -1,4 +1,4 @@
-/** What an adversary found: each was a hole once. */
+/** Odd errors, odd answers, odd moments: each was a hole once. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { classify } from "../src/attempt/failure.ts";

@@ -21,7 +21,7 @@ export function judge(prompt: LanguageModelV4Prompt): string[] {
       );
       for (const id of asked) {
         if (ids.has(id)) wrong.push(`message ${at}: id ${id} appears twice`);
-        if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) wrong.push(`message ${at}: id ${JSON.stringify(id)} is none`);
+        if (!/^[A-Za-z0-9_-]{1,40}$/.test(id)) wrong.push(`message ${at}: id ${JSON.stringify(id)} is none`);
         ids.add(id);
       }
     }

@@ -34,7 +34,7 @@ export function simulatedModel(seat: ModelSeat): LanguageModelV4 {
     doGenerate: () => Promise.reject(new Error("the runtime only streams")),
     doStream: async (options) => {
       const aside = isSummaryRequest(options);
-      if (!aside) seat.referee.requested(seat.session, options.prompt);
+      seat.referee.requested(seat.session, options.prompt, aside);
       const told = seat.plot && (seat.plot.answers.shift() ?? calmAnswer(aside));
       const answer = told ?? (seat.wild() ? drawAnswer(seat, aside) : calmAnswer(aside));
       if (!Array.isArray(answer)) {

@@ -90,21 +90,15 @@ export class Referee {
     if (name === "post") this.#posted(given[0] as string, given[1] as Post, result);
   }
 
-  /** A request, as the model has it. */
-  requested(session: string, prompt: LanguageModelV4Prompt): void {
+  /** A request, as the model has it. `aside`: it asks for a summary, and the conversation goes on without it. */
+  requested(session: string, prompt: LanguageModelV4Prompt, aside: boolean): void {
     for (const message of judge(prompt)) this.breach("L1", session, message);
     const log = this.#logs.get(session);
-    if (!log) return;
+    if (!log || aside) return;
     const messages = prompt.map((message) => JSON.stringify(message));
     const changed = log.sent.findIndex((text, at) => text !== messages[at]);
     if (changed >= 0) this.breach("L10", session, `message ${changed} is not what the request before had`);
     log.sent = messages;
-  }
-
-  /** A request that is not part of the conversation, or goes to somebody else. */
-  forget(session: string): void {
-    const log = this.#logs.get(session);
-    if (log) log.sent = [];
   }
 
   /** A body begins. */

@@ -5,7 +5,7 @@
 import type { Random } from "./random.ts";
 
 export interface Settings {
-  /** Probabilities, per occasion. */
+  /** How likely, per occasion; what has many occasions divides it where it is drawn. */
   appendBefore: number;
   appendAfter: number;
   otherCalls: number;
@@ -34,8 +34,6 @@ export interface Settings {
   returning: boolean;
   preset: "default" | "replace" | "preserve";
 }
-
-export type Probability = { [K in keyof Settings]: Settings[K] extends number ? K : never }[keyof Settings];
 
 /** A fault that a schedule has at all, has with one of these. */
 const strengths = [0.02, 0.1, 0.3] as const;

@@ -140,12 +140,10 @@ export function wireToolName(tool: string, declared: ReadonlySet<string>): strin
   return tool.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
 }
 
-/** Endpoints want an object. What is none goes back as an object that carries the raw text, beside its error result. */
-export function inputObject(text: string): { [key: string]: unknown } {
-  return inputOf(text).input;
-}
-
-/** `same`: the object is what the text says. */
+/**
+ * Endpoints want an object. What is none goes back as an object that carries the raw text, beside its error result. `same`: the
+ * object is what the text says.
+ */
 export function inputOf(text: string): { input: { [key: string]: unknown }; same: boolean } {
   try {
     // No text at all is how some models write a call without arguments.

@@ -36,7 +36,7 @@ export type { ContextState };
 /** One answer that delivers nothing is tried again as it is. */
 const emptiesToNudge = limit.emptiesPerStep - 1;
 
-export const interruptedSuffix = " [interrupted]";
+const interruptedSuffix = " [interrupted]";
 
 export function contextFold(target: Target): Fold<ContextState> {
   return { init: () => emptyState(target), step };

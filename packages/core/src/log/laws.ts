@@ -113,6 +113,8 @@ const bounded: Law = {
     return ({ event }) => {
       if (event.type === "turn.started") attempts = steps = 0;
       if (event.type === "step.started") steps += 1;
+      // A summary that stands for what was before is no retry of anything.
+      if (event.type === "context.compacted" && event.attempt !== undefined) attempts -= 1;
       if (event.type !== "attempt.started") return [];
       attempts += 1;
       // Each step has a first attempt; how many steps, and how many attempts of one, a policy may raise. This it may not.

@@ -94,8 +94,3 @@ export function defineTool<Input>(tool: Tool<Input> & { inputSchema: JSONSchema7
 export function defineTool<Input>(tool: Tool<Input>): Tool<Input> {
   return tool;
 }
-
-/** A result with text only. */
-export function textOutput(text: string, isError = false): ToolOutput {
-  return { content: [{ type: "text", text }], isError };
-}

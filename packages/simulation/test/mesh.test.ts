@@ -1,4 +1,4 @@
-/** Small spaces, tried out whole: every moment of a stop and of a death, in every order of two tools. */
+/** A small space: every moment of a death, and a close mesh of stops and deaths, in every order of two tools. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Answer, call, finish, text } from "../src/model.ts";
@@ -62,7 +62,7 @@ describe("two writes at once", () => {
       }
     });
 
-    test(`${order}: a stop at every event and a death at every later one`, async () => {
+    test(`${order}: a stop at every second event, and a death at every third one after it`, async () => {
       const events = await told({ bodiesMs: [...bodiesMs] });
       for (let stop = 1; stop <= events; stop += 2) {
         for (let death = stop; death <= events + 20; death += 3) {
@@ -76,7 +76,7 @@ describe("two writes at once", () => {
     });
   }
 
-  test("two deaths, one after another, at every pair of events", async () => {
+  test("two deaths, one after another, at every second event and every fifth one after it", async () => {
     const events = await told({});
     for (let first = 1; first <= events; first += 2) {
       for (let second = first + 1; second <= events + 40; second += 5) {
