@@ -9,7 +9,7 @@
  */
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Tool as AiTool, FlexibleSchema, ToolResultOutput } from "@ai-sdk/provider-utils";
-import type { Effect, Json, Part, ToolOutput } from "../log/event.ts";
+import type { Effect, Json, Part } from "../log/event.ts";
 
 export interface Tool<Input = unknown> {
   description?: string | undefined;
