@@ -5,7 +5,7 @@ export interface PlantedFault extends Plant {
   title: string;
   /** Laws that see it; the first breach is of one of these. */
   laws: string[];
-  /** The first seed that finds it. */
+  /** A seed that finds it, as the world is now; should the world change, the test looks for another. */
   seed: number;
 }
 
@@ -16,7 +16,7 @@ export const plants: PlantedFault[] = [
     find: "events.push(...settleMissing(unsettled(step.calls)));",
     put: "",
     laws: ["L7"],
-    seed: 0,
+    seed: 50,
   },
   {
     title: "an attempt id is used again",
@@ -24,7 +24,7 @@ export const plants: PlantedFault[] = [
     find: 'const attempt = effects.id("a");',
     put: 'const attempt = "a_" + ledger.state.turn?.id;',
     laws: ["L7", "L2", "L4", "error"],
-    seed: 0,
+    seed: 1,
   },
   {
     title: "the fence is skipped",
@@ -32,7 +32,7 @@ export const plants: PlantedFault[] = [
     find: "if (session.lease?.epoch !== batch.epoch) throw fenced(session.id, batch.epoch, session.epoch);",
     put: "",
     laws: ["L8"],
-    seed: 0,
+    seed: 2623,
   },
   {
     title: "a request is made again after an effect at the provider",
@@ -40,7 +40,7 @@ export const plants: PlantedFault[] = [
     find: 'case "irrevocable":\n      return "stop";',
     put: 'case "irrevocable":\n      return "discard";',
     laws: ["L5"],
-    seed: 0,
+    seed: 309,
   },
   {
     title: "fragments are joined",
@@ -48,7 +48,7 @@ export const plants: PlantedFault[] = [
     find: 'ledger.stage(attemptEnded(driver, id, "committed", result));',
     put: 'result.parts.unshift(...(openStep(ledger.state).ended?.fragment ?? []));\n  ledger.stage(attemptEnded(driver, id, "committed", result));',
     laws: ["L2"],
-    seed: 0,
+    seed: 6,
   },
   {
     title: "usage is counted twice",
@@ -56,7 +56,7 @@ export const plants: PlantedFault[] = [
     find: "into.tokens[name] += usage[name] ?? 0;",
     put: "into.tokens[name] += 2 * (usage[name] ?? 0);",
     laws: ["L9"],
-    seed: 0,
+    seed: 1,
   },
   {
     title: "a claimed input is lost",
@@ -64,7 +64,7 @@ export const plants: PlantedFault[] = [
     find: 'ledger.stage({ type: "input.accepted", input: id, kind, content });',
     put: 'if (kind === "prompt") ledger.stage({ type: "input.accepted", input: id, kind, content });\n  else ledger.consume(id);',
     laws: ["L3"],
-    seed: 0,
+    seed: 36,
   },
   {
     title: "a call whose outcome is unknown runs again",
@@ -72,7 +72,7 @@ export const plants: PlantedFault[] = [
     find: 'if (entered.effect !== "write" && runs < limit.runsPerCall) return undefined;',
     put: "if (runs < limit.runsPerCall) return undefined;",
     laws: ["L4"],
-    seed: 0,
+    seed: 354,
   },
   {
     title: "a step is closed early",
@@ -80,7 +80,7 @@ export const plants: PlantedFault[] = [
     find: "unsettled(step.calls).length > 0",
     put: "unsettled(step.calls).length > 1",
     laws: ["L7"],
-    seed: 0,
+    seed: 9,
   },
   {
     title: "the wait is forgotten after a crash",
@@ -88,6 +88,6 @@ export const plants: PlantedFault[] = [
     find: "return Math.min(Math.max(decision.at + decision.delayMs - now, 0), decision.delayMs);",
     put: "return now - decision.at > 50 ? 0 : decision.delayMs;",
     laws: ["L6"],
-    seed: 0,
+    seed: 630,
   },
 ];
