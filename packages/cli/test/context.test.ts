@@ -97,7 +97,7 @@ test("summaries that do not help: context-full with what to do; compact and cont
   assert.match(full.stderr, /✗ the context is full · /);
   assert.match(
     full.stderr,
-    /use a model with a larger window, or go back: pawl rewind long\.\n +First: pawl compact long --store /,
+    /use a model with a larger window, or go back: pawl rewind long --store \S+\.\n +First: pawl compact long --store /,
   );
   assert.match(full.stderr, /To go on: pawl continue long --model openai-chat:scripted /);
   const show = await world.pawl(["show", "long", "--store", world.store]);

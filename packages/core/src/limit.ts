@@ -10,6 +10,8 @@ export const limit = {
   messageChars: 5_000_000,
   /** A body that took its process down with it so often is not entered again. */
   runsPerCall: 3,
+  /** Lists and objects inside one another: no tool means more, and threads cannot hand over what is much deeper. */
+  jsonDepth: 500,
   /** One atomic batch: a message with its calls and results fits many times over. */
   batchRecords: 1_000,
   /** `setTimeout` fires at once above 2^31-1 ms. */
@@ -36,7 +38,7 @@ export const limit = {
   batchOutputChars: 200_000,
   /** Images that one message's results may show, and the size of one: endpoints refuse more, or larger ones. */
   batchImages: 20,
-  imageBytes: 5 * 1024 * 1024,
+  imageBytes: 3.75 * 1024 * 1024,
   /** Of an output that is cut, what is kept beside the log; and one file that a body returns. */
   spillBytes: 64 * 1024 * 1024,
   blobBytes: 64 * 1024 * 1024,

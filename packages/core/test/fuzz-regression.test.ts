@@ -145,6 +145,17 @@ test("a frame that never ends is held in time that grows with its length, howeve
   assert.ok(copied <= 4 * chunks * chunk.length, `${copied} bytes copied for ${chunks * chunk.length}`);
 });
 
+test("a frame that is longer than any answer goes on as it is, and the frames behind it whole", () => {
+  const cutter = new FrameCutter();
+  const chunk = new Uint8Array(5_000_000).fill(120);
+  for (let at = 0; at < 3; at += 1) assert.equal(cutter.push(chunk), undefined);
+  assert.equal(cutter.push(chunk)?.length, 4 * chunk.length);
+  const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes);
+  assert.equal(text(cutter.push(new TextEncoder().encode("x\n\nda"))), "x\n\n");
+  assert.equal(text(cutter.push(new TextEncoder().encode("ta: y\n\n"))), "data: y\n\n");
+  assert.equal(cutter.rest(), undefined);
+});
+
 test("L4: a tail that was damaged where a session came from stays damage where it is taken in: no write runs again", async () => {
   const origin = memoryRuntime();
   let runs = 0;

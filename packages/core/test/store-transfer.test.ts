@@ -178,6 +178,75 @@ describe("export and import", () => {
     await store.close();
   });
 
+  test("L4: a lost tail stays a hole on the other side, under its own id and under another", async () => {
+    const { store, dir } = await sqlite();
+    await fillStore(store);
+    const { seq = 0 } = (await store.get("whole")) ?? {};
+    meddle(dir, `DELETE FROM record WHERE at IN (1 << 32 | ${seq - 1}, 1 << 32 | ${seq})`);
+    const lines = await exported(store, "whole");
+    const tail = { from: seq - 2, to: seq + 1 };
+    assert.deepEqual(JSON.parse(lines[0] ?? "").absent, [tail]);
+    const target = memoryStore(world);
+    for (const [session, type] of [
+      ["whole", "note.recorded"],
+      ["copy", "session.created"],
+    ] as const) {
+      await importSession(target, lines, { session, now });
+      const last = (await target.read(session)).at(-1);
+      assert.deepEqual([last?.session, last?.seq, last?.type], [session, seq + 1, type]);
+      assert.deepEqual(JSON.parse((await exported(target, session))[0] ?? "").absent, [tail]);
+      await assert.rejects(async () => decodeAll(await target.read(session)), { code: "CORRUPT" });
+    }
+    const again = memoryStore(world);
+    await importSession(again, await exported(target, "whole"), { now });
+    assert.deepEqual(await again.read("whole"), await target.read("whole"), "carried once more, nothing is added");
+    await store.close();
+  });
+
+  test("events out of order, which no driver could go on from, are refused by law and record; behind a hole they may be", async () => {
+    const source = memoryStore(world);
+    const started = (turn: string) => ({ type: "turn.started" as const, turn, inputs: [] });
+    const events = [{ type: "session.created" as const }, started("turn-1"), started("turn-2")];
+    await source.create({
+      session: "s",
+      head: {},
+      records: encode(events, { session: "s", epoch: 0, expectedSeq: 0, time: now }),
+    });
+    const lines = await exported(source, "s");
+    await assert.rejects(importSession(memoryStore(world), lines, { now }), {
+      code: "INVALID_INPUT",
+      message: /line 4: record 3 breaks L7 .*turn turn-2 starts while turn-1 is open; nothing/,
+    });
+    const head = { ...JSON.parse(lines[0] ?? ""), absent: [{ from: 1, to: 3 }] };
+    const holed = [JSON.stringify(head), lines[1] ?? "", lines[3] ?? "", '{"end":{"records":2,"blobs":0}}'];
+    await importSession(memoryStore(world), holed, { now });
+  });
+
+  test("a field of another type than it has is refused by its line, its name and its value", async () => {
+    const source = memoryStore(world);
+    await fillStore(source);
+    const lines = await exported(source, "whole");
+    const wrong: [number, object, RegExp][] = [
+      [1, { head: { title: 5 } }, /line 1: the header\.head\.title must be a string, is 5/],
+      [1, { absent: [null] }, /line 1: the header\.absent\[0\] must be an object, is null/],
+      [1, { seq: 2 ** 32 }, /line 1: the header\.seq must be less than/],
+      [2, { version: { toString: 1 } }, /line 2: the record\.version must be a whole number.*is \{"toString":1\}/],
+      [2, { type: "\ud800" }, /line 2: the record\.type must be well-formed/],
+      [3, { time: 0.5 }, /line 3: .*time must be whole milliseconds, is 0\.5/],
+      [3, { payload: { erased: { toString: 1 }, left: "", seal: "" } }, /line 3: the payload\.erased must be a string/],
+      [lines.length, { end: { records: { valueOf: 1 }, blobs: 0 } }, /: end\.records must be a whole number/],
+    ];
+    for (const [at, change, message] of wrong) {
+      const changed = JSON.stringify({ ...JSON.parse(lines[at - 1] ?? ""), ...change });
+      const target = memoryStore(world);
+      await assert.rejects(importSession(target, lines.with(at - 1, changed), { now }), {
+        code: "INVALID_INPUT",
+        message,
+      });
+      assert.deepEqual(await target.list(), []);
+    }
+  });
+
   test("payloads that are no text, erased ones and those of a newer version are carried as they are", async () => {
     const source = memoryStore(world);
     const odd = notes("s", 0, 0, "1", "2", "\u2028 and \ud83e\udd80", "4");

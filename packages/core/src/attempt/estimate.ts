@@ -3,8 +3,8 @@
  * nothing for it are not honest. An estimate says that it is one.
  */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { limit } from "../limit.ts";
 import type { MessagePart } from "../log/event.ts";
+import { messageChars, tokensOf } from "../log/size.ts";
 import type { Usage } from "../log/value.ts";
 import type { AttemptResult } from "./run.ts";
 
@@ -17,7 +17,7 @@ export function estimateUsage(prompt: LanguageModelV4Prompt, parts: readonly Mes
   );
   return {
     measure: "estimated",
-    input: tokens(prompt.map((message) => JSON.stringify(message.content).length)),
+    input: tokens(prompt.map(messageChars)),
     output: reasoning + other,
     ...(reasoning > 0 ? { reasoning } : {}),
   };
@@ -30,9 +30,9 @@ export function counted(result: AttemptResult, prompt: LanguageModelV4Prompt): A
 
 /** Tokens of one text. */
 export function estimateText(text: string): number {
-  return tokens([text.length]);
+  return tokensOf(text.length);
 }
 
 function tokens(chars: readonly number[]): number {
-  return Math.ceil(chars.reduce((sum, count) => sum + count, 0) / limit.charsPerToken);
+  return tokensOf(chars.reduce((sum, count) => sum + count, 0));
 }

@@ -43,7 +43,7 @@ export interface CallRules {
   policy: RecoveryPolicy;
   watch: WatchPolicy;
   holdBack: HoldBack;
-  onAttempt(report: AttemptReport): void;
+  onAttempt(report: AttemptReport): unknown;
 }
 
 export class RecoveredCall {
@@ -176,11 +176,8 @@ export class RecoveredCall {
       durationMs,
       ...(notes ? { notes } : {}),
     };
-    try {
-      this.#rules.onAttempt(report);
-    } catch {
-      // Whoever keeps the books must not cost the answer.
-    }
+    // Whoever keeps the books must not cost the answer, at once or later.
+    void (async () => this.#rules.onAttempt(report))().catch(() => {});
   }
 
   #handOn(part: LanguageModelV4StreamPart): void {

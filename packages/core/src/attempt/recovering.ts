@@ -38,10 +38,10 @@ export interface RecoverOptions {
    */
   buffer?: "none" | "answer";
   /**
-   * Told of every attempt's end, before any wait, synchronously; what it throws is ignored. The usage in the `finish` of an
+   * Told of every attempt's end, before any wait, at once; what it throws, or rejects with later, is ignored. The usage in the `finish` of an
    * answer is that of its own attempt: what lost ones cost is told here alone.
    */
-  onAttempt?(report: AttemptReport): void;
+  onAttempt?(report: AttemptReport): unknown;
 }
 
 /**

@@ -4,8 +4,8 @@
  * Owns: sizes and boundaries. Does not own: when to compact, and by what. Pure; nothing here changes the state.
  */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { messageChars, tokensOf } from "../log/size.ts";
 import { answersOf, promptStart, pruned } from "./projection.ts";
-import { messageChars, tokensOf } from "./size.ts";
 import { type ContextState, charsOf } from "./state.ts";
 
 /** Where the conversation may be cut: no call is open there, and nothing behind it belongs to what is before it. */

@@ -10,6 +10,7 @@ import type {
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
 import type { Part, ToolOutput } from "../log/event.ts";
+import { json } from "../log/shape.ts";
 
 /** An input of blanks is still somebody's turn: without it, the request would end with the model's own words. */
 const emptyInput = "(empty message)";
@@ -65,11 +66,14 @@ function userPart(part: Part): LanguageModelV4TextPart[] {
 /** A file of the store stands in a prompt under this scheme until the request is made: its bytes are no part of the fold. */
 export const blobScheme = "pawl-blob:";
 
-/** Undefined: none, or where it is cannot be told. */
+/** What every endpoint takes that takes any. */
+const shownTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** Undefined: none that an endpoint would take, or from where it would. */
 export function picture(part: Part): LanguageModelV4FilePart | undefined {
-  if (part.type !== "file" || !/^image\/[\w.+-]+$/.test(part.mediaType)) return undefined;
+  if (part.type !== "file" || !shownTypes.has(part.mediaType)) return undefined;
   const at = part.blob === undefined ? part.url : `${blobScheme}${part.blob}`;
-  if (at === undefined || !URL.canParse(at)) return undefined;
+  if (at === undefined || !/^(https|pawl-blob):/.test(at) || !URL.canParse(at)) return undefined;
   const filename = part.filename === undefined ? {} : { filename: part.filename.toWellFormed() };
   return { type: "file", mediaType: part.mediaType, data: { type: "url", url: new URL(at) }, ...filename };
 }
@@ -149,7 +153,7 @@ export function inputOf(text: string): { input: { [key: string]: unknown }; same
     // No text at all is how some models write a call without arguments.
     const value: unknown = text.trim() === "" ? {} : JSON.parse(text);
     if (value === null) return { input: {}, same: false };
-    if (typeof value === "object" && !Array.isArray(value))
+    if (typeof value === "object" && !Array.isArray(value) && json().check(value, "input") === undefined)
       return { input: wellFormed(value) as { [key: string]: unknown }, same: isWellFormed(value) };
   } catch {
     // Falls through to the raw text.

@@ -126,12 +126,13 @@ function shape(state: ContextState, entry: LogEntry): void {
       }
       state.attempt = event.attempt;
       state.fragment = undefined;
+      // No cut directly behind either: what this attempt lets out must find its beginning.
       // A turn that continues another, a steer that was withdrawn: nobody has said anything since the model did.
-      if (!state.open && state.messages.at(-1)?.role === "assistant") add(state, goOnMessage(), { seq, settled: true });
+      if (!state.open && state.messages.at(-1)?.role === "assistant") add(state, goOnMessage(), { seq });
       // The same request a third time would give the same nothing.
       if (state.empties < emptiesToNudge) break;
       close(state);
-      add(state, nudgeMessage(), { seq, settled: true });
+      add(state, nudgeMessage(), { seq });
       state.empties = 0;
       break;
     case "attempt.ended":

@@ -10,10 +10,10 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import type { LogEntry } from "../log/envelope.ts";
 import type { MessagePart, Part } from "../log/event.ts";
+import { messageChars } from "../log/size.ts";
 import type { EagerEntries, Pending } from "../tool/pending.ts";
 import type { Replay, WireName } from "./assistant.ts";
 import { missingStartMessage, summaryMessage } from "./message.ts";
-import { messageChars } from "./size.ts";
 import type { Target } from "./target.ts";
 import { WireIds } from "./wire-id.ts";
 

@@ -68,6 +68,8 @@ interface Read {
   healed: boolean;
 }
 
+const roles = ["system", "user", "assistant", "tool"];
+
 function repairOnce(
   given: readonly unknown[],
   options: RepairOptions,
@@ -113,7 +115,7 @@ function repairOnce(
 /** Undefined: it is no message, or says nothing. What the user and the system said is final with this. */
 function readMessage(given: unknown, at: number, tell: Tell): Read | undefined {
   const role = isFields(given) ? given["role"] : undefined;
-  if (!isFields(given) || !["system", "user", "assistant", "tool"].includes(String(role))) {
+  if (!isFields(given) || !roles.some((known) => known === role)) {
     tell(at, "form", `what is no message is left out: ${shown(given)}`);
     return undefined;
   }

@@ -91,7 +91,8 @@ export function decode(record: LogRecord): LogEntry | undefined {
 function parse(record: LogRecord, type: EventType): LogEvent {
   const payload = readablePayload(record);
   try {
-    return { type, ...JSON.parse(decoder.decode(payload)) } as LogEvent;
+    // The envelope says what it is: it is what the checksum names.
+    return { ...JSON.parse(decoder.decode(payload)), type } as LogEvent;
   } catch (cause) {
     throw corrupt(record, "the payload is not JSON", cause);
   }

@@ -5,6 +5,8 @@
  * `problem` is what is wrong, beginning with where inside the value: paths are put together on the way out, since nearly
  * every value of nearly every log has nothing wrong with it.
  */
+import { limit } from "../limit.ts";
+
 export type Shape<T> = {
   readonly problem: (value: unknown) => string | undefined;
   /** Undefined, or what is wrong and where. `path` is what the value is called. */
@@ -27,8 +29,17 @@ function shapeOf<T>(problem: Shape<T>["problem"]): Shape<T> {
 
 /** Shows a value in a message without pouring it out. */
 export function seen(value: unknown): string {
-  const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
+  const text = textOf(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // A bigint, a cycle, a depth without end.
+    return typeof value === "bigint" ? `${value}n` : `a ${typeof value} that is no JSON`;
+  }
 }
 
 function shape<T>(what: string, test: (value: unknown) => boolean): Shape<T> {
@@ -60,7 +71,8 @@ export function json<T>(): Shape<T> {
 }
 
 /** An undefined field is as good as an absent one: that is how it is written. */
-function isJson(value: unknown): boolean {
+function isJson(value: unknown, depth = 0): boolean {
+  if (depth > limit.jsonDepth) return false;
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -69,8 +81,8 @@ function isJson(value: unknown): boolean {
       return Number.isFinite(value);
     case "object":
       if (value === null) return true;
-      if (Array.isArray(value)) return value.every((item) => item !== undefined && isJson(item));
-      return isPlain(value) && Object.values(value).every((item) => item === undefined || isJson(item));
+      if (Array.isArray(value)) return value.every((item) => item !== undefined && isJson(item, depth + 1));
+      return isPlain(value) && Object.values(value).every((item) => item === undefined || isJson(item, depth + 1));
     default:
       return false;
   }

@@ -8,7 +8,7 @@
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
-import { isId, seen } from "../log/shape.ts";
+import { isId, json, seen } from "../log/shape.ts";
 import type { AppendBatch, CreateSession, Erasure, Holder, Post } from "./store.ts";
 
 /** A name is typed by a person and shown in a list; it is never a path. */
@@ -126,8 +126,9 @@ export function admitPost(session: string, post: Post): string {
     refuse(`session ${session}: a post's id is 1 to ${limit.idChars} characters A-Z a-z 0-9 _ -, is ${seen(post.id)}`);
   if (!postKinds.includes(post.kind))
     refuse(`post ${post.id}: kind must be one of ${postKinds.join(", ")}, is ${seen(post.kind)}`);
-  const body: string | undefined = JSON.stringify(post.body);
-  if (body === undefined) refuse(`post ${post.id}: the body must be a JSON value, is ${seen(post.body)}`);
+  const problem = json().check(post.body, "the body");
+  if (problem !== undefined) refuse(`post ${post.id}: ${problem}`);
+  const body = JSON.stringify(post.body);
   const bytes = Buffer.byteLength(body);
   if (bytes > limit.postBytes) {
     refuse(`post ${post.id}: ${bytes} bytes, at most ${limit.postBytes}; put large content into a blob`);

@@ -32,6 +32,8 @@ export class WorkerLink {
     // The process's own flags (--test, --input-type, --eval) are not the worker's.
     this.#worker = new Worker(script, { execArgv: [] });
     this.#worker.on("message", (answers: Answer[]) => this.#settle(answers));
+    // An answer that cannot be taken over would leave its callers waiting for ever.
+    this.#worker.on("messageerror", (cause) => this.#fail(died(cause)));
     this.#worker.on("error", (cause) => this.#fail(died(cause)));
     this.#worker.on("exit", (code) => this.#fail(died(new Error(`it exited with code ${code}`))));
     this.#worker.unref();

@@ -112,7 +112,10 @@ function sourceOf(db: DatabaseSync, select: (columns: string) => string): Source
     return statement;
   };
   return {
-    rows: prepare("at & 4294967295, kind, epoch, time, size", "at, kind, epoch, time, length(payload) AS size"),
+    rows: prepare(
+      "at & 4294967295, kind, epoch, time, size",
+      "at, kind, epoch, time, length(CAST(payload AS BLOB)) AS size",
+    ),
     // As TEXT bytes stay what they are; nobody here reads them as such.
     bytes: prepare(
       `CAST(group_concat(CAST(${sum} AS TEXT) || CAST(payload AS TEXT), '') AS BLOB)`,

@@ -7,19 +7,21 @@
  * 1. A record has the same checksum on the other side; exporting again gives the same records.
  * 2. A damaged record is not carried. Its place stands in the header, and nothing else may be missing.
  * 3. An import is whole or is not there; what is wrong is named by its line.
+ * 4. What was a hole is a hole on the other side, also at the end of the log (L4).
  */
 import { hash } from "node:crypto";
 import { isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { decode, encode } from "../log/codec.ts";
-import { checksum, type LogEntry, type LogRecord } from "../log/envelope.ts";
+import type { LogEntry, LogRecord } from "../log/envelope.ts";
 import type { Part, SessionCreated } from "../log/event.ts";
 import { isId, seen } from "../log/shape.ts";
 import { recordPages } from "./pages.ts";
 import { noSession } from "./refusal.ts";
 import type { Head, Store } from "./store.ts";
 import { surveyLog } from "./survey.ts";
-import { type Absent, lineOf, parseLine, type TransferLine, transferFormat } from "./transfer-line.ts";
+import { LogCheck } from "./transfer-check.ts";
+import { type Header, lineOf, parseLine, type TransferLine, transferFormat } from "./transfer-line.ts";
 
 /** The lines, each without its newline. Writes nothing. Fails with SESSION_NOT_FOUND. */
 export async function* exportSession(store: Store, session: string): AsyncGenerator<string, void> {
@@ -111,7 +113,7 @@ export async function importSession(
   await store.restore({
     session,
     head: copied ? copiedHead(header.head) : header.head,
-    batches: batches(store, numbered, header, copied),
+    batches: batches(store, numbered, header, now, copied),
   });
   return session;
 }
@@ -122,7 +124,6 @@ function copiedHead(head: Head): Head {
   return rest;
 }
 
-type Header = Extract<TransferLine, { pawl: "session" }>;
 interface Numbered {
   line: TransferLine;
   at: number;
@@ -134,86 +135,81 @@ async function* number(lines: AsyncIterable<string> | Iterable<string>): AsyncGe
     at += 1;
     // Editors and pipes add an empty last line.
     if (text === "") continue;
-    try {
-      yield { line: parseLine(text), at };
-    } catch (error) {
-      throw isPawlError(error, "INVALID_INPUT") ? atLine(at, error.message) : error;
-    }
+    yield { line: naming(at, () => parseLine(text)), at };
   }
+}
+
+/** What is refused in `check` is refused with the line that it is about. */
+function naming<T>(at: number, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw isPawlError(error, "INVALID_INPUT") ? atLine(at, error.message) : error;
+  }
+}
+
+/** Under which id a copy begins, after which session, and when. */
+interface Copied {
+  session: string;
+  from: string;
+  now: number;
 }
 
 async function* batches(
   store: Store,
   lines: AsyncGenerator<Numbered, void>,
   header: Header,
-  copied: { session: string; from: string; now: number } | undefined,
+  now: number,
+  copied: Copied | undefined,
 ): AsyncGenerator<LogRecord[], void> {
-  let batch: LogRecord[] = [];
-  let created: SessionCreated | undefined;
+  const check = new LogCheck(header.absent, copied?.session);
   const counted = { records: 0, blobs: 0 };
-  let seq = 0;
+  let batch: LogRecord[] = [];
   let ended = false;
   let last = 1;
   for await (const { line, at } of lines) {
     last = at;
     if (ended || "pawl" in line) throw atLine(at, "comes after the end, or is a second header");
     if ("record" in line) {
-      seq = checkRecord(line.record, seq, header.absent, at, copied?.session);
-      const event = decodable(line.record)?.event;
-      if (event?.type === "session.created") created = event;
+      naming(at, () => check.take(line.record));
       counted.records += 1;
       if (batch.push(line.record) < limit.batchRecords) continue;
       yield batch;
       batch = [];
     } else if ("blob" in line) {
-      if (hash("sha256", line.bytes, "hex") !== line.blob) throw atLine(at, `the blob ${line.blob} is damaged`);
+      if (hash("sha256", line.bytes, "hex") !== line.blob) throw atLine(at, `the blob ${seen(line.blob)} is damaged`);
       await store.putBlob(line.bytes);
       counted.blobs += 1;
     } else {
       ended = true;
-      checkEnd(line.end, counted, seq, header, at);
+      checkEnd(line.end, counted, check, header, at);
     }
   }
   if (!ended) throw atLine(last + 1, "is missing: the file ends before its end line, it was cut");
-  if (copied) batch.push(...firstOwn(header.seq, created, copied));
+  if (copied) batch.push(...firstOwn(header.seq, check.created, copied));
+  else if (check.seq < header.seq) batch.push(...behindTail(header, check, now));
   if (batch.length > 0) yield batch;
 }
 
-function firstOwn(
-  seq: number,
-  created: SessionCreated | undefined,
-  { session, from, now }: { session: string; from: string; now: number },
-): LogRecord[] {
+function firstOwn(seq: number, created: SessionCreated | undefined, { session, from, now }: Copied): LogRecord[] {
   const event: SessionCreated = { type: "session.created", ...created, parent: { session: from, seq } };
   return encode([event], { session, epoch: 0, expectedSeq: seq, time: now });
 }
 
-function checkRecord(record: LogRecord, before: number, absent: Absent[], at: number, own: string | undefined): number {
-  const { seq, session } = record;
-  if (!isId(session)) throw atLine(at, `${seen(session)} is no session id`);
-  if (session === own) throw atLine(at, `is a record of session ${own}; choose an id that is not among its ancestors`);
-  if (checksum(record, record.payload) !== record.checksum) {
-    throw atLine(at, `record ${seen(seq)} does not match its checksum: the file was changed or damaged`);
-  }
-  decodeForSeal(record, at);
-  const gap = seq > before + 1 && absent.some(({ from, to }) => from === before && to === seq);
-  if (seq !== before + 1 && !gap) throw atLine(at, `record ${before + 1} is missing, found ${seen(seq)}`);
-  return seq;
-}
-
-/** What was left of an erased payload is sealed by itself; what a newer version wrote is none of our business. */
-function decodeForSeal(record: LogRecord, at: number): void {
-  try {
-    decode(record);
-  } catch (error) {
-    if (isPawlError(error, "CORRUPT")) throw atLine(at, error.message);
-  }
+/**
+ * A log that just ends tells nobody that it went on: what was entered in the lost tail would be entered again. A record
+ * behind it makes the tail a hole, and nobody drives over a hole that is not repaired.
+ */
+function behindTail({ session, seq }: Header, { seq: from, last }: LogCheck, now: number): LogRecord[] {
+  const text = `records ${from + 1} to ${seq} were damaged where the session came from, and are lost`;
+  const epoch = last?.session === session ? last.epoch : 0;
+  return encode([{ type: "note.recorded", about: "import", text }], { session, epoch, expectedSeq: seq, time: now });
 }
 
 function checkEnd(
   end: { records: number; blobs: number },
   counted: { records: number; blobs: number },
-  seq: number,
+  check: LogCheck,
   header: Header,
   at: number,
 ): void {
@@ -221,8 +217,7 @@ function checkEnd(
     const was = `${end.records} records and ${end.blobs} blobs`;
     throw atLine(at, `says ${was}, the file has ${counted.records} and ${counted.blobs}: lines are missing`);
   }
-  const tail = header.absent.some(({ from, to }) => from === seq && to === header.seq + 1);
-  if (seq !== header.seq && !tail) throw atLine(at, `the log should end at ${header.seq}, the file ends at ${seq}`);
+  if (!check.endsAt(header.seq)) throw atLine(at, `the log should end at ${header.seq}, the file ends at ${check.seq}`);
   if (counted.records === 0) throw atLine(at, "the file holds no record that could be read");
 }
 

@@ -10,7 +10,7 @@ import type { Effects } from "../effects.ts";
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { CallPart, Effect, Json, ToolOutput } from "../log/event.ts";
-import { seen } from "../log/shape.ts";
+import { json, seen } from "../log/shape.ts";
 import type { ToolHeader } from "../log/value.ts";
 import { thrownText } from "./output.ts";
 import { codedOutput } from "./settle.ts";
@@ -166,7 +166,9 @@ function refused(output: ToolOutput): CheckedCall {
 export function parseInput(text: string): { ok: true; value: unknown } | { ok: false } {
   if (text.trim() === "") return { ok: true, value: {} };
   try {
-    return { ok: true, value: JSON.parse(text) ?? {} };
+    const value: unknown = JSON.parse(text) ?? {};
+    // Deeper than anything means, and than others' code could walk.
+    return json().check(value, "input") === undefined ? { ok: true, value } : { ok: false };
   } catch {
     return { ok: false };
   }

@@ -2,7 +2,7 @@
 import { convertBase64ToUint8Array, type ToolResultOutput } from "@ai-sdk/provider-utils";
 import { partShape } from "../log/check.ts";
 import type { Json, Part, ResultCode } from "../log/event.ts";
-import { list } from "../log/shape.ts";
+import { json, list } from "../log/shape.ts";
 import { anyBytes, mediaTypeOf, textOfBytes } from "./bytes.ts";
 
 /** A part of a result, or a file whose bytes are not kept yet. */
@@ -91,11 +91,13 @@ function isContent(value: unknown): value is { content: Part[]; isError?: unknow
   return typeof value === "object" && parts !== undefined && content.check(parts, "content") === undefined;
 }
 
-/** A value that JSON cannot carry is told as its text: a result that cannot be recorded would be no result. */
+/** A value that JSON cannot carry, or that is too deep for a record, is told as its text: a result that cannot be recorded would be no result. */
 function dataPart(value: unknown): Part {
   try {
     const text = JSON.stringify(value);
-    if (text !== undefined) return { type: "data", data: JSON.parse(text) as Json };
+    const data = text === undefined ? undefined : (JSON.parse(text) as Json);
+    if (data !== undefined)
+      return json().check(data, "result") === undefined ? { type: "data", data } : { type: "text", text };
   } catch {
     // Cyclic, or a bigint somewhere.
   }

@@ -1,6 +1,7 @@
 /** The bytes of pictures, put into a prompt as it leaves: what the fold has of them is where they are. */
 import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { blobScheme } from "../context/message.ts";
+import { isPawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { Store } from "../store/store.ts";
 
@@ -20,10 +21,20 @@ export async function withAttachments(store: Store, prompt: LanguageModelV4Promp
 async function attached(store: Store, part: UserContent[number]): Promise<UserContent[number]> {
   const hash = hashOf(part);
   if (hash === undefined || part.type !== "file") return part;
-  const bytes = await store.getBlob(hash);
-  if (bytes && bytes.byteLength <= limit.imageBytes) return { ...part, data: { type: "data", data: bytes } };
-  // The same words every time: a picture that was erased, or is larger than endpoints take.
+  const bytes = await bytesOf(store, hash);
+  if (bytes && bytes.byteLength > 0 && bytes.byteLength <= limit.imageBytes)
+    return { ...part, data: { type: "data", data: bytes } };
+  // The same words every time: a picture that was erased or damaged, is empty, or larger than endpoints take.
   return { type: "text", text: `[${part.filename ?? "a picture"} (${part.mediaType}) cannot be shown]` };
+}
+
+async function bytesOf(store: Store, hash: string): Promise<Uint8Array | undefined> {
+  try {
+    return await store.getBlob(hash);
+  } catch (error) {
+    if (isPawlError(error, "CORRUPT")) return undefined;
+    throw error;
+  }
 }
 
 function hashOf(part: UserContent[number]): string | undefined {

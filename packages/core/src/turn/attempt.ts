@@ -77,7 +77,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
     exposure,
     failure,
     decision: decideAfter(driver, failure, { exposure, durationMs: 0 }),
-    usage: estimateUsage(await driver.context.prompt(agent), parts),
+    usage: estimateUsage(await driver.context.measurable(agent), parts),
     durationMs: 0,
     ...(parts.length > 0 ? { fragment: parts } : {}),
   });

@@ -76,6 +76,12 @@ export class LiveContext implements Follower {
     return this.#given(promptOf(this.#state, agent.header.instructions), agent);
   }
 
+  /** What a request sends, without its pictures' bytes: to be measured. */
+  async measurable(agent: PreparedAgent): Promise<LanguageModelV4Prompt> {
+    await this.load();
+    return promptOf(this.#state, agent.header.instructions);
+  }
+
   /** The messages up to a boundary. */
   async promptUpTo(agent: PreparedAgent, seq: number): Promise<LanguageModelV4Prompt> {
     await this.load();

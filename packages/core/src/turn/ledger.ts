@@ -59,6 +59,8 @@ export class Ledger {
   #seq = 0;
   #durableSeq = 0;
   #snapshotSeq = 0;
+  /** The snapshot that the drive began with. */
+  #openedAt: number | undefined;
   #toldSeq: number | undefined;
   #tail: Promise<void> = Promise.resolve();
   #refusal: { error: unknown } | undefined;
@@ -77,7 +79,9 @@ export class Ledger {
   async load(): Promise<LogEvent[]> {
     await this.#tail.catch(() => {});
     const unrecorded = this.#staged.map((entry) => entry.event);
-    const { state, seq } = await latestState(this.#store, this.#session);
+    // Read again, it begins no later than at first: what this drive has done since, its reports must hear of anew.
+    const { state, seq } = await latestState(this.#store, this.#session, this.#openedAt);
+    this.#openedAt ??= seq;
     this.state = state;
     this.#snapshotSeq = seq;
     this.#durableSeq = seq;

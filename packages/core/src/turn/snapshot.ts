@@ -22,10 +22,16 @@ export function snapshotOf(state: TurnState, seq: number): Snapshot {
   return { reducer, version, seq, checksum: hash("sha256", bytes, "hex"), bytes };
 }
 
-/** The state that the newest usable snapshot holds, else the empty one with seq 0. A fork may begin with its parent's. */
-export async function latestState(store: Store, session: string): Promise<{ state: TurnState; seq: number }> {
+/**
+ * The state that the newest usable snapshot holds, at most that of seq `most`; else the empty one with seq 0. A fork may begin
+ * with its parent's.
+ */
+export async function latestState(
+  store: Store,
+  session: string,
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ state: TurnState; seq: number }> {
   let at = session;
-  let most = Number.POSITIVE_INFINITY;
   for (;;) {
     const summary = await store.get(at);
     if (!summary) break;

@@ -1,4 +1,4 @@
-/** How large a message is, by our own estimate: close enough to decide when to compact, at the cost of one look. */
+/** How large a message is, by our own estimate: close enough to decide when to compact and to enter into books. */
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import { limit } from "../limit.ts";
 
