@@ -291,15 +291,25 @@ describe("what people and tools said", () => {
   });
 
   test("a picture is an image that is somewhere, by its blob before its address, under a name that is whole", () => {
-    const at = (rest: object) => picture({ type: "file", mediaType: "image/svg+xml", ...rest } as Part);
+    const at = (rest: object) => picture({ type: "file", mediaType: "image/webp", ...rest } as Part);
     assert.deepEqual(at({ blob: "ab", url: "https://example.org", filename: "a\ud83d" }), {
       type: "file",
-      mediaType: "image/svg+xml",
+      mediaType: "image/webp",
       data: { type: "url", url: new URL("pawl-blob:ab") },
       filename: "a\ufffd",
     });
-    for (const none of [{}, { url: "not an address" }]) assert.equal(at(none), undefined);
-    for (const mediaType of ["video/image/png", "image/", "image/*", "image/png;x", "image/png x", "ximage/png"])
+    const elsewhere = ["not an address", "data:image/webp,raw", "file:///etc/passwd", "javascript:1", "http://plain/"];
+    for (const none of [{}, ...elsewhere.map((url) => ({ url }))]) assert.equal(at(none), undefined);
+    for (const mediaType of [
+      "video/image/png",
+      "image/svg+xml",
+      "image/tiff",
+      "image/",
+      "image/*",
+      "image/png;x",
+      "image/png x",
+      "ximage/png",
+    ])
       assert.equal(picture({ ...image, mediaType } as Part), undefined, mediaType);
     assert.equal(picture({ type: "text", text: "image/png" }), undefined);
   });

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
-import { openSession } from "../src/turn/session.ts";
+import { forkSession, openSession } from "../src/turn/session.ts";
 import { agentOf, assertLawful, deferred, eventsOf, TurnWorld, typesOf } from "./turn-world.ts";
 
 const schema = { type: "object" as const };
@@ -25,6 +25,42 @@ function said(prompt: unknown): boolean {
 }
 
 describe("mailbox", () => {
+  test("a post nested beyond any meaning is refused at the door, and nobody waits for ever", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    let data: unknown = 1;
+    for (let depth = 0; depth < 600; depth += 1) data = [data];
+    await assert.rejects(session.post("input", [{ type: "data", data: data as never }]), { code: "INVALID_INPUT" });
+    assert.deepEqual(await session.queue(), []);
+  });
+
+  test("a fork may take a post whose id its parent has seen: each is accepted once, and no law says otherwise", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    await session.post("input", "one", "in_1");
+    await world.effects.run(session.run(agentOf([answer, answer]), "two").result);
+    const { seq = 0 } = (await session.summary()) ?? {};
+    const fork = await forkSession(world.process(), { session: "s", seq }, "fork");
+    await fork.post("input", "one, again", "in_1");
+    await world.effects.run(fork.run(agentOf([answer, answer]), "two").result);
+    assertLawful(await fork.entries());
+  });
+
+  test("a run is told of its own turn's end also where a later turn of the same drive met a failing append", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    const many = Array.from({ length: 400 }, (_, at) => call("act", {}, `c${at}`)).flat();
+    const act = defineTool({ inputSchema: schema, locks: () => [], execute: () => "ok" });
+    const probe = faultyStore(world.store);
+    await (await openSession(world.process(probe), "s")).post("input", "the next one", "in_next");
+    const fails = faultyStore(world.store, { append: 4, where: "before", lasts: "once" });
+    const opened = await openSession(world.process(fails), "s");
+    const turn = opened.run(agentOf([[...many, finish()], answer, answer, answer], { tools: { act } }), "go");
+    const { outcome } = await world.effects.run(turn.result);
+    assert.ok(outcome.type === "completed" || outcome.type === "failed");
+    assertLawful(await opened.entries());
+  });
+
   test("R68: a steer during tools goes in with the next request, after the results, in that attempt's batch", async () => {
     const world = new TurnWorld();
     const session = await world.session();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { PawlError } from "../src/error.ts";
 import { limit } from "../src/limit.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
@@ -99,6 +100,37 @@ describe("pictures", () => {
       "example.org/e.mp3",
     ])
       assert.ok(text.includes(said), said);
+  });
+});
+
+describe("pictures that are not as they should be", () => {
+  const shown = (blob: string) => [{ type: "file" as const, mediaType: "image/png", blob, filename: "a.png" }];
+
+  test("one whose bytes are damaged, or none, is named, and the session goes on", async () => {
+    const world = new TurnWorld();
+    const get = world.store.getBlob.bind(world.store);
+    const damaged = "f".repeat(64);
+    world.store.getBlob = async (hash) => {
+      if (hash === damaged) throw new PawlError("CORRUPT", "the bytes are not those of the hash");
+      return get(hash);
+    };
+    const session = await world.session();
+    for (const blob of [damaged, await world.store.putBlob(new Uint8Array())]) {
+      const agent = agentOf([answer], { images: "send" });
+      const { outcome } = await world.effects.run(session.run(agent, shown(blob)).result);
+      assert.equal(outcome.type, "completed");
+      assert.match(JSON.stringify(agent.model.requests[0]?.prompt.at(-1)), /a.png \(image.png\) cannot be shown/);
+    }
+  });
+
+  test("L9: what a broken stream cost is estimated without counting a picture's bytes as words", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const blob = await world.store.putBlob(new Uint8Array(1_000_000));
+    const reset = { fail: Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }) };
+    const agent = agentOf([[...say("he"), reset], answer], { images: "send" });
+    const { books } = await world.effects.run(session.run(agent, shown(blob)).result);
+    assert.ok(books.discarded.tokens.input > 1_000 && books.discarded.tokens.input < 5_000);
   });
 });
 
