@@ -11,6 +11,7 @@
  */
 import { renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { threadId } from "node:worker_threads";
 import { PawlError } from "../error.ts";
 
 interface Step {
@@ -76,7 +77,8 @@ export function migrate(db: DatabaseSync, path: string): string | undefined {
 
 function copyOf(db: DatabaseSync, path: string, from: number): string {
   const copy = `${path}.format-${from}`;
-  const draft = `${copy}.${process.pid}.draft`;
+  // Two threads of one process may be at it at once.
+  const draft = `${copy}.${process.pid}-${threadId}.draft`;
   try {
     rmSync(draft, { force: true });
     db.prepare("VACUUM INTO ?").run(draft);
