@@ -91,8 +91,9 @@ export function decode(record: LogRecord): LogEntry | undefined {
 function parse(record: LogRecord, type: EventType): LogEvent {
   const payload = readablePayload(record);
   try {
-    // The envelope says what it is: it is what the checksum names.
-    return { ...JSON.parse(decoder.decode(payload)), type } as LogEvent;
+    // The envelope says what it is, whatever a payload says of itself.
+    const { type: _, ...fields } = { ...(JSON.parse(decoder.decode(payload)) as { type?: unknown }) };
+    return { type, ...fields } as LogEvent;
   } catch (cause) {
     throw corrupt(record, "the payload is not JSON", cause);
   }
