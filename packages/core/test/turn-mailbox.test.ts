@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { PawlError } from "../src/error.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
@@ -46,19 +47,37 @@ describe("mailbox", () => {
     assertLawful(await fork.entries());
   });
 
-  test("a run is told of its own turn's end also where a later turn of the same drive met a failing append", async () => {
+  test("a run is told of its own turn's end also where a later turn of the same drive meets a failing append", async () => {
     const world = new TurnWorld();
-    await world.session();
-    const many = Array.from({ length: 400 }, (_, at) => call("act", {}, `c${at}`)).flat();
-    const act = defineTool({ inputSchema: schema, locks: () => [], execute: () => "ok" });
-    const probe = faultyStore(world.store);
-    await (await openSession(world.process(probe), "s")).post("input", "the next one", "in_next");
-    const fails = faultyStore(world.store, { append: 4, where: "before", lasts: "once" });
-    const opened = await openSession(world.process(fails), "s");
-    const turn = opened.run(agentOf([[...many, finish()], answer, answer, answer], { tools: { act } }), "go");
-    const { outcome } = await world.effects.run(turn.result);
-    assert.ok(outcome.type === "completed" || outcome.type === "failed");
-    assertLawful(await opened.entries());
+    const session = await world.session();
+    const append = world.store.append.bind(world.store);
+    let turns = 0;
+    let failed = false;
+    world.store.append = async (batch) => {
+      // The one after the batch that has begun the second turn.
+      if (turns === 2 && !failed) {
+        failed = true;
+        throw new PawlError("STORE_UNAVAILABLE", "once");
+      }
+      turns += batch.records.filter(({ type }) => type === "turn.started").length;
+      return append(batch);
+    };
+    // Long enough that a snapshot is taken behind the first turn.
+    const many = Array.from({ length: 600 }, (_, at) => call("act", {}, `c${at}`)).flat();
+    const act = defineTool({
+      inputSchema: schema,
+      locks: () => [],
+      execute: async () => {
+        await (await world.open()).post("input", "the next one", "in_next");
+        return "ok";
+      },
+    });
+    const agent = agentOf([[...many, finish()], answer, answer], { tools: { act } });
+    const { outcome } = await world.effects.run(session.run(agent, "go").result);
+    assert.deepEqual([outcome.type, failed], ["completed", true]);
+    const ends = eventsOf(await session.entries(), "turn.ended").map((event) => event.outcome.type);
+    assert.deepEqual(ends, ["completed", "failed"]);
+    assertLawful(await session.entries());
   });
 
   test("R68: a steer during tools goes in with the next request, after the results, in that attempt's batch", async () => {

@@ -5,13 +5,13 @@ import { bytesOf, type Target, textOf } from "./fuzz-target.ts";
 
 const seed = [
   ["git *", "git log; rm -rf ."],
-  ["src/**/*.ts", "/work/src/../src/a/b.ts"],
+  ["src/**/*.ts", "/home/a/src/../src/a/b.ts"],
   ["**/.env", "a/./b/.ENV"],
   ["npm run ?est*", 'npm run test "$(rm x)" > /dev/null 2>&1 && echo `id`'],
 ];
 
 export function permissionTarget(): Target {
-  const words = ["**/", "*", "?", "..", "$(", "`", " && ", "; ", "| ", ">/dev/null", "2>&1", "\\\\", "'", "/work/"];
+  const words = ["**/", "*", "?", "..", "$(", "`", " && ", "; ", "| ", ">/dev/null", "2>&1", "\\\\", "'", "/home/a/"];
   return { seeds: [bytesOf(JSON.stringify(seed))], words, run: async (input) => judge(textOf(input)) };
 }
 
@@ -27,7 +27,7 @@ function judge(text: string): void {
         { input: { [field]: itself }, say: "deny" },
       ];
       const question = { call: "c", tool: "bash", effect: "write", input: { [field]: asked } } as const;
-      const said = permissionOf(rules, { cwd: "/work" })(question as never);
+      const said = permissionOf(rules, { cwd: "/home/a" })(question as never);
       assert.ok(said === "allow" || said === "ask" || said === "deny");
       // What denies a text word by word is not outvoted: the pattern may only fail to match where it has signs of its own.
       if (field === "text" && itself === asked && !/[*?]/.test(asked))

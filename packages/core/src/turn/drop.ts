@@ -20,8 +20,8 @@ const droppedText =
   "The earlier part of this conversation was left out because it did not fit. Ask, or look again, where something is missing.";
 
 /**
- * `keep`: the share of the conversation that stays, its newest part. Undefined where nothing can go, or nothing would be saved. Fails with SESSION_BUSY,
- * and with INVALID_INPUT while a turn is open.
+ * `keep`: the share of the conversation that stays, its newest part. Undefined where nothing can go, or nothing would be
+ * saved. Fails with SESSION_BUSY, and with INVALID_INPUT while a turn is open.
  */
 export async function dropContext(
   { store, effects, holder }: Runtime,
