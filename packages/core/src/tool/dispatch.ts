@@ -53,6 +53,7 @@ export interface DispatchHost {
 }
 
 export interface DispatchOptions extends Approval {
+  session: string;
   tools: PreparedTools;
   signal: AbortSignal;
   concurrency: number;
@@ -287,7 +288,7 @@ class Dispatch {
   #begin(slot: Slot): void {
     const { checked, call } = slot;
     if (!checked) return;
-    const { signal, graceMs, effects } = this.#options;
+    const { session, signal, graceMs, effects } = this.#options;
     if (signal.aborted) return this.#settleNotBegun(slot);
     this.#host.assertLease();
     const id = call.part.id;
@@ -295,6 +296,7 @@ class Dispatch {
       {
         prepared: checked.prepared,
         input: checked.input,
+        session,
         callId: id,
         idempotencyKey: call.entered?.key ?? id,
         signal,

@@ -139,7 +139,7 @@ export class EagerReads {
   async #begin(call: EarlyCall): Promise<BodyEnd | undefined> {
     const { checked, part } = call;
     if (!checked || this.#signal.aborted) return undefined;
-    const { graceMs, effects } = this.#options;
+    const { session, graceMs, effects } = this.#options;
     const { keep, progress, late } = this.#host;
     const { outputChars } = checked.prepared;
     this.#host.assertLease();
@@ -153,6 +153,7 @@ export class EagerReads {
       {
         prepared: checked.prepared,
         input: checked.input,
+        session,
         callId: part.id,
         idempotencyKey: part.id,
         signal: this.#signal,

@@ -180,14 +180,31 @@ export class Session {
     return this.#answer(id, body, revocationShape.check(body, "revocation"));
   }
 
-  /** Posts an input and drives until the session is idle. Iterate the turn to watch it. */
-  run(agent: Agent, input: string | readonly Part[], options: { signal?: AbortSignal } = {}): Turn {
-    return this.#drive(agent, { kind: "settle", input: contentOf(input) }, options.signal);
+  /**
+   * Posts an input and drives until the session is idle. Iterate the turn to watch it. `id` makes the post idempotent: one
+   * that still waits is driven, one that a turn has claimed fails with INVALID_INPUT.
+   */
+  run(agent: Agent, input: string | readonly Part[], options: { signal?: AbortSignal; id?: string } = {}): Turn {
+    const { signal, id } = options;
+    const content = contentOf(input);
+    return this.#drive(
+      agent,
+      { kind: "settle", input: content, ...(id === undefined ? {} : { id: inputId(id) }) },
+      signal,
+    );
   }
 
   /** Takes over an interrupted turn and goes on inside it. Fails with INVALID_INPUT where none is open. */
   resume(agent: Agent, options: { signal?: AbortSignal } = {}): Turn {
     return this.#drive(agent, { kind: "take-over" }, options.signal);
+  }
+
+  /**
+   * Closes the turn that a dead driver left open as `interrupted`, and runs nothing: every call gets its result, by its tool's
+   * `reconcile` where it has one. Fails with INVALID_INPUT where none is open.
+   */
+  settle(agent: Agent, options: { signal?: AbortSignal } = {}): Turn {
+    return this.#drive(agent, { kind: "close" }, options.signal);
   }
 
   /**

@@ -18,7 +18,7 @@ export async function runTools(driver: Driver): Promise<void> {
   const { calls } = openStep(ledger.state);
   recordRevocations(driver);
   // Whatever is entered here without a result was entered by a driver that died: we have entered nothing yet.
-  await settleDoubtfulCalls(driver, unsettled(calls));
+  await settleDoubtfulCalls(driver, unsettled(calls), "goes-on");
   const { running } = driver;
   driver.running = noCalls;
   await dispatch(unsettled(calls), hostOf(driver), optionsOf(driver), running);
@@ -32,8 +32,9 @@ export function eagerReads(driver: Driver, attempt: string): EagerReads {
 }
 
 function optionsOf(driver: Driver): DispatchOptions {
-  const { agent, abort, effects } = driver;
+  const { session, agent, abort, effects } = driver;
   return {
+    session,
     tools: agent.tools,
     ...approvalOf(driver),
     signal: abort.signal,
