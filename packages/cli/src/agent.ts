@@ -1,12 +1,15 @@
 /** The coding agent: instructions, tools and rules for one workspace. */
 
 import { platform } from "node:os";
-import type { Agent } from "@pawl/core";
+import { type Agent, type Runtime, taskTool } from "@pawl/core";
 import type { ChosenModel } from "./model.ts";
 import { Questions } from "./question.ts";
+import { subagents } from "./subagents.ts";
+import type { TaskWatch } from "./task-watch.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
 export interface AgentOptions {
+  runtime: Runtime;
   chosen: ChosenModel;
   cwd: string;
   /** Where the whole of a long output goes. */
@@ -14,6 +17,8 @@ export interface AgentOptions {
   /** What recovery needs of commands. */
   commandDir: string;
   questions: Questions;
+  /** Hears what happens in the sessions of tasks. */
+  tasks: TaskWatch;
   /** Allow everything without asking. */
   yes: boolean;
   idleMs?: number;
@@ -21,18 +26,25 @@ export interface AgentOptions {
 }
 
 export function codingAgent(options: AgentOptions): Agent {
-  const { chosen, cwd, spillDir, commandDir, questions, yes, idleMs, windowTokens } = options;
-  return {
+  const { runtime, chosen, cwd, spillDir, commandDir, questions, tasks, yes, idleMs, windowTokens } = options;
+  const tools = () => workspaceTools({ cwd, spillDir, commandDir });
+  const base: Omit<Agent, "tools" | "instructions"> = {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
-    instructions: instructions(cwd),
-    tools: workspaceTools({ cwd, spillDir, commandDir }),
-    permission: ({ effect }) => (yes || questions.allAllowed || effect === "read" ? "allow" : "ask"),
+    // A task is asked about call by call.
+    permission: ({ effect, tool }) =>
+      yes || questions.allAllowed || effect === "read" || tool === "task" ? "allow" : "ask",
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(windowTokens === undefined ? {} : { windowTokens }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
+  const task = taskTool({
+    runtime,
+    agents: subagents({ cwd, base, tools }),
+    watch: (item, child) => tasks.hear(item, child),
+  });
+  return { ...base, instructions: instructions(cwd), tools: { ...tools(), task } };
 }
 
 function instructions(cwd: string): string {

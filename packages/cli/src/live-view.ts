@@ -95,7 +95,7 @@ export class LiveView {
         this.#endPart();
         return this.#waiting();
       case "approval.pending":
-        return this.#asked.has(item.approval.call) ? undefined : this.#asks(item.approval.call);
+        return this.#asked.has(item.approval.call) ? undefined : this.asks(item.approval.call);
       case "tool.progress":
         return this.#progress(item.call, item.data);
       case "paused":
@@ -130,6 +130,15 @@ export class LiveView {
     this.#blank = true;
   }
 
+  /** A question that stood open before this process came is asked again without a new record. */
+  asks(call: string): void {
+    this.gap();
+    this.#options.status.hide();
+    this.#blank = false;
+    this.#asked.add(call);
+    this.#options.reached(call);
+  }
+
   end(): void {
     this.#endPart();
     this.#options.status.hide();
@@ -148,7 +157,7 @@ export class LiveView {
       case "message.committed":
         return this.#committed(event);
       case "approval.requested":
-        return this.#asks(event.call);
+        return this.asks(event.call);
       case "tool.entered":
         return this.#entered(event);
       case "tool.settled":
@@ -164,15 +173,6 @@ export class LiveView {
       default:
         return;
     }
-  }
-
-  /** A question that stood open before this process came is asked again without a new record. */
-  #asks(call: string): void {
-    this.gap();
-    this.#options.status.hide();
-    this.#blank = false;
-    this.#asked.add(call);
-    this.#options.reached(call);
   }
 
   /** The words stay, and the line below counts until space returns, whatever else ends meanwhile. */

@@ -92,6 +92,15 @@ withModel(program.command("continue"))
     exitCode = await continueSession(id, options);
   });
 
+withStore(program.command("settle"))
+  .description("close a turn whose process died, and run nothing: every call gets its result")
+  .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl settle s_01K9WBZ")
+  .action(async (id, options) => {
+    const { settleSession } = await import("./settling.ts");
+    exitCode = await settleSession(id, options);
+  });
+
 withStore(program.command("sessions"))
   .description("list sessions, the latest first")
   .option("--limit <N>", "how many", wholeNumber, 50)

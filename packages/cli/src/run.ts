@@ -13,6 +13,7 @@ import {
 import { openRuntime } from "@pawl/core/node";
 import { adviceOn, goOnCommand } from "./advice.ts";
 import { codingAgent } from "./agent.ts";
+import { ChildLines } from "./child-lines.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
@@ -24,6 +25,7 @@ import { folderOf, type RunTarget, sessionOf, targetOf } from "./run-target.ts";
 import { StatusLine } from "./status-line.ts";
 import { line, seconds } from "./style.ts";
 import { printEntry, printSummary, type Summary, summaryOf, summaryOfError } from "./summary.ts";
+import { TaskWatch } from "./task-watch.ts";
 import { booksWords, failureWords, outcomeWords, pausedWords, resumedWords } from "./words.ts";
 
 export interface RunOptions extends ModelOptions {
@@ -104,12 +106,15 @@ async function watched(
     const target = await targetOf(opened, options, mustExist);
     const cwd = await folderOf(opened, target, options.cwd);
     const questions = new Questions();
+    const tasks = new TaskWatch();
     const agent = codingAgent({
+      runtime: opened,
       chosen,
       cwd,
       spillDir: join(dir, "spill"),
       commandDir: join(dir, "commands"),
       questions,
+      tasks,
       yes: options.yes === true,
       ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
       ...(options.window === undefined ? {} : { windowTokens: options.window }),
@@ -117,7 +122,7 @@ async function watched(
     const begun = await begin(opened, target, cwd);
     seen.session = begun.session.id;
     const watch = options.json ? printEvents : printStory;
-    const result = await watch(begun, { options, chosen, questions, agent, cwd, signal: interruption.signal });
+    const result = await watch(begun, { options, chosen, questions, tasks, agent, cwd, signal: interruption.signal });
     return exitOfOutcome(result.outcome.type);
   } catch (thrown) {
     const error = withWayOut(thrown, seen.session, options);
@@ -145,6 +150,7 @@ interface Watch {
   options: RunOptions;
   chosen: ChosenModel;
   questions: Questions;
+  tasks: TaskWatch;
   agent: ReturnType<typeof codingAgent>;
   cwd: string;
   signal: AbortSignal;
@@ -155,6 +161,7 @@ const stopping = "Stopping: what runs is ended first, and every call gets its re
 async function printEvents({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
   if (isNew) for (const entry of before) if (entry.session === session.id) printEntry(entry);
   watch.signal.addEventListener("abort", () => process.stderr.write(`${stopping}\n`), { once: true });
+  watch.tasks.show = (item) => tellProgram(item, watch.questions);
   const turn = start(watch.agent, watch.signal);
   for await (const item of turn) {
     if (item.type === "entry") printEntry(item.entry);
@@ -173,12 +180,14 @@ function tellProgram(item: LiveItem, questions: Questions): void {
 }
 
 async function printStory({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
-  const { chosen, questions, signal } = watch;
+  const { chosen, questions, tasks, signal } = watch;
   const { stdout, stderr } = process;
   const story = stdout.isTTY ? stdout : stderr;
   const status = new StatusLine(story);
   const reached = (call: string) => questions.reached(call);
   const view = new LiveView({ text: stdout, story, status, url: chosen.url, reached });
+  const lines = new ChildLines({ line: (tone, text) => view.line(tone, text), asks: (call) => view.asks(call) });
+  tasks.show = (item, child) => lines.show(item, child);
   const startedAt = performance.now();
   view.prime(before);
   signal.addEventListener("abort", () => view.line("warn", stopping), { once: true });
