@@ -91,21 +91,8 @@ export interface PreparedAgent {
 /** Throws INVALID_INPUT for a figure with which no turn could come to its end. */
 export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
   checkModel(agent.model);
-  const atLeast = {
-    stepsPerTurn: 1,
-    concurrentTools: 1,
-    toolGraceMs: 0,
-    approvalMs: 0,
-    pauseMs: 0,
-    batchOutputChars: 0,
-    windowTokens: 1,
-  };
-  for (const [name, least] of Object.entries(atLeast)) {
-    const value = agent[name as keyof typeof atLeast];
-    if (value !== undefined && !(value >= least)) {
-      throw new PawlError("INVALID_INPUT", `the agent's ${name} is ${least} or more, is ${seen(value)}`);
-    }
-  }
+  checkFigures(agent);
+  checkWords(agent);
   const tools = await prepareTools(agent.tools ?? {});
   const header = plainHeader(headerOf(agent, tools));
   const compaction = compactionOf(agent.compaction);
@@ -135,6 +122,44 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     windowTokens: agent.windowTokens,
     price: agent.price ?? (() => undefined),
   };
+}
+
+const atLeast = {
+  stepsPerTurn: 1,
+  concurrentTools: 1,
+  toolGraceMs: 0,
+  approvalMs: 0,
+  pauseMs: 0,
+  batchOutputChars: 0,
+  windowTokens: 1,
+} as const;
+
+function checkFigures(agent: Agent): void {
+  const figures = Object.entries(atLeast).map(
+    ([name, least]) => [name, least, agent[name as keyof typeof atLeast]] as const,
+  );
+  const deadlines = Object.entries(agent.watch ?? {}).map(([name, value]) => [`watch.${name}`, 0, value] as const);
+  for (const [name, least, value] of [...figures, ...deadlines]) {
+    if (value === undefined || (typeof value === "number" && value >= least)) continue;
+    throw new PawlError("INVALID_INPUT", `the agent's ${name} is ${least} or more, is ${seen(value)}`);
+  }
+}
+
+const words = {
+  reasoning: ["send", "turn", "drop"],
+  images: ["send", "name"],
+  cache: ["auto", "off"],
+  unanswered: ["deny", "wait", "abort"],
+  afterAbort: ["keep", "return"],
+} as const satisfies { [name in keyof Agent]?: readonly string[] };
+
+/** A word that nobody knows would be read as some other one. */
+function checkWords(agent: Agent): void {
+  for (const [name, known] of Object.entries(words)) {
+    const value: unknown = agent[name as keyof typeof words];
+    if (value === undefined || (known as readonly unknown[]).includes(value)) continue;
+    throw new PawlError("INVALID_INPUT", `the agent's ${name} is one of ${known.join(", ")}, is ${seen(value)}`);
+  }
 }
 
 /** Said before anything is posted: older provider packages, and model names as text, fit the AI SDK's own functions only. */
