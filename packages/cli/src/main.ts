@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { badInput, exitHelp, exitOfError } from "./exit.ts";
+import { addSetupCommands } from "./setup-commands.ts";
 
 const program = new Command("pawl")
   .description("A coding agent whose turns never slip back.")
@@ -226,6 +227,10 @@ program
     const { runDemo } = await import("./demo/demo.ts");
     exitCode = await runDemo(options);
   });
+
+addSetupCommands(program, (code) => {
+  exitCode = code;
+});
 
 /** What commander found wrong, in our own one line. */
 async function refuse({ code, message }: CommanderError): Promise<number> {

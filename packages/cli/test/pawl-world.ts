@@ -1,7 +1,7 @@
 /** The real `pawl` in a world of its own: store, workspace, HOME and XDG folders, and model servers on free ports. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -124,6 +124,13 @@ export class World {
       ...env,
     };
     t.after(() => rmSync(this.root, { recursive: true, force: true, maxRetries: 3 }));
+  }
+
+  /** The user's own configuration file. */
+  configure(config: object): void {
+    const folder = join(this.root, "home", ".config", "pawl");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "config.json"), JSON.stringify(config));
   }
 
   async server(script: Script | ScriptFunction): Promise<ModelServer> {

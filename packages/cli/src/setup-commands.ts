@@ -1,0 +1,39 @@
+/** The commands that are about Pawl itself and not about one turn: what holds, what may run, what it costs. */
+import type { Command } from "commander";
+
+const inFolder = (command: Command): Command =>
+  command.option("--cwd <DIR>", "the project's folder (default: this one)").option("--json", "for programs");
+
+/** `done` hears the exit code. */
+export function addSetupCommands(program: Command, done: (code: number) => void): void {
+  addConfig(program, done);
+}
+
+function addConfig(program: Command, done: (code: number) => void): void {
+  const config = inFolder(program.command("config"))
+    .description("the configuration that holds here, and whose word each setting is")
+    .addHelpText("after", "\nExamples:\n  pawl config\n  pawl config path\n  pawl config trust ~/src/project")
+    .action(async (options) => {
+      const { showConfig } = await import("./config/overview.ts");
+      done(showConfig(options));
+    });
+  config
+    .command("path")
+    .description("where configuration is read from")
+    .addHelpText("after", "\nExample:\n  $EDITOR $(pawl config path --json | jq -r .user)")
+    .action(async (_, command: Command) => {
+      const { showPaths } = await import("./config/overview.ts");
+      done(showPaths(command.optsWithGlobals()));
+    });
+  config
+    .command("trust")
+    .description("believe a folder's configuration as it is now: what it lets run, reach and cost")
+    .argument("[dir]", "the project's folder (default: this one)")
+    .option("--remove", "believe it no longer")
+    .addHelpText("after", "\nExample:\n  pawl config trust ~/src/project")
+    .action(async (dir: string | undefined, _, command: Command) => {
+      const { trustFolder } = await import("./config/overview.ts");
+      const options: { cwd?: string; remove?: boolean; json?: boolean } = command.optsWithGlobals();
+      done(trustFolder(dir ?? options.cwd, options));
+    });
+}
