@@ -1,36 +1,32 @@
 /** The coding agent: instructions, tools and rules for one workspace. */
 
 import { platform } from "node:os";
+import { join } from "node:path";
 import type { Agent } from "@pawl/core";
-import type { ChosenModel } from "./model.ts";
 import { Questions } from "./question.ts";
+import type { Setup } from "./setup.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
 export interface AgentOptions {
-  chosen: ChosenModel;
+  setup: Setup;
   cwd: string;
-  /** Where the whole of a long output goes. */
-  spillDir: string;
-  /** What recovery needs of commands. */
-  commandDir: string;
+  /** The store's folder: beside the log stand long outputs, and what recovery needs of commands. */
+  dir: string;
   questions: Questions;
-  /** Allow everything without asking. */
-  yes: boolean;
-  idleMs?: number;
-  windowTokens?: number;
 }
 
-export function codingAgent(options: AgentOptions): Agent {
-  const { chosen, cwd, spillDir, commandDir, questions, yes, idleMs, windowTokens } = options;
+export function codingAgent({ setup, cwd, dir, questions }: AgentOptions): Agent {
+  const { chosen } = setup;
+  const { idleMs, window, mode } = setup.config.values;
   return {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
     instructions: instructions(cwd),
-    tools: workspaceTools({ cwd, spillDir, commandDir }),
-    permission: ({ effect }) => (yes || questions.allAllowed || effect === "read" ? "allow" : "ask"),
+    tools: workspaceTools({ cwd, spillDir: join(dir, "spill"), commandDir: join(dir, "commands") }),
+    permission: ({ effect }) => (mode === "all" || questions.allAllowed || effect === "read" ? "allow" : "ask"),
     ...(Questions.possible ? { approver: questions.approver } : {}),
-    ...(windowTokens === undefined ? {} : { windowTokens }),
+    ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
 }

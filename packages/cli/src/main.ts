@@ -32,10 +32,11 @@ function share(text: string): number {
 
 function withModel(command: Command): Command {
   return command
-    .requiredOption(
+    .option(
       "--model <PROVIDER:ID>",
-      "openai-chat:ID (any compatible server), openai:ID (responses) or anthropic:ID",
+      "anthropic:ID, openai:ID, openai-chat:ID (any compatible server), an AI SDK package:ID (default: what the configuration or a key in the environment says; see `pawl models`)",
     )
+    .option("--local [URL]", "a server on this machine: Ollama, llama.cpp, vLLM, or the address")
     .option("--base-url <URL>", "a server of your own, for example http://127.0.0.1:11434/v1")
     .option("--api-key-env <NAME>", "the environment variable that holds the key")
     .option("--cwd <DIR>", "the folder to work in (default: the session's own, else this one)")
@@ -67,7 +68,8 @@ withModel(program.command("run"))
     "after",
     `
 Examples:
-  OPENAI_API_KEY=... pawl run "fix the failing test" --model openai:gpt-5 --yes
+  ANTHROPIC_API_KEY=... pawl run "fix the failing test" --mode accept-edits
+  pawl run "explain main.ts" --local
   pawl run "what does this do?" --model openai-chat:qwen3 --base-url http://127.0.0.1:11434/v1`,
   )
   .action(async (prompt, options) => {

@@ -7,6 +7,15 @@ const inFolder = (command: Command): Command =>
 /** `done` hears the exit code. */
 export function addSetupCommands(program: Command, done: (code: number) => void): void {
   addConfig(program, done);
+  inFolder(program.command("models"))
+    .description("which models can be used now, and what is missing for the others")
+    .argument("[provider]", "one provider, with all of its models; `local` for servers on this machine")
+    .option("--all", "every model of every provider")
+    .addHelpText("after", "\nExamples:\n  pawl models\n  pawl models openrouter\n  pawl models local --json")
+    .action(async (provider, options) => {
+      const { listModels } = await import("./models/list.ts");
+      done(await listModels(provider, options));
+    });
 }
 
 function addConfig(program: Command, done: (code: number) => void): void {

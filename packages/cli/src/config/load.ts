@@ -1,7 +1,7 @@
 /** The configuration that holds in a folder: both files read, the project's judged by trust. */
 import { realpathSync } from "node:fs";
 import { type ConfigFile, readConfigFile } from "./file.ts";
-import { type Effective, type Resolved, resolveConfig } from "./layer.ts";
+import { type Resolved, resolveConfig } from "./layer.ts";
 import { projectFile, projectFolder, userFile } from "./place.ts";
 import type { Config } from "./schema.ts";
 import { noFile, type Trust, trustIn } from "./trust.ts";
@@ -28,13 +28,15 @@ export function loadConfig(cwd: string, flags: Config = {}): Loaded {
 }
 
 /** What a person should be told once: which words of a foreign file do not count, and how they would. */
-export function passedOverWords({ passedOver, project }: Loaded): string | undefined {
-  if (passedOver.length === 0) return undefined;
+export function passedOverWords({ passedOver, project }: Loaded): string[] {
+  if (passedOver.length === 0) return [];
   if (project.trust === "trusted")
-    return `${project.path}: ${passedOver.join(", ")} does not count: only your own file or --sandbox switches the sandbox off`;
+    return [
+      `${project.path}: ${passedOver.join(", ")} does not count: only your own file or --sandbox switches the sandbox off`,
+    ];
   const why =
     project.trust === "changed" ? "has changed since you trusted it" : "is of a folder that you have not trusted";
-  return `${project.path} ${why}; passed over: ${passedOver.join(", ")}. Read it, then: pawl config trust ${project.folder}`;
+  return [
+    `${project.path} ${why}; passed over: ${passedOver.join(", ")}. Read it, then: pawl config trust ${project.folder}`,
+  ];
 }
-
-export type { Effective };
