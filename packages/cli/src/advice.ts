@@ -84,6 +84,7 @@ export function goOnCommand(way: Way, { session, options }: Pick<Situation, "ses
     ["--api-key-env", options.apiKeyEnv],
     ["--cwd", options.cwd],
     ["--store", options.store],
+    ["--mode", options.mode],
     ["--window", options.window === undefined ? undefined : String(options.window)],
   ]);
   return options.yes ? `${line} --yes` : line;

@@ -3,6 +3,8 @@
 import { platform } from "node:os";
 import { join } from "node:path";
 import type { Agent } from "@pawl/core";
+import type { Mode } from "./config/schema.ts";
+import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
 import type { Setup } from "./setup.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
@@ -22,16 +24,16 @@ export function codingAgent({ setup, cwd, dir, questions }: AgentOptions): Agent
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
-    instructions: instructions(cwd),
+    instructions: instructions(cwd, mode),
     tools: workspaceTools({ cwd, spillDir: join(dir, "spill"), commandDir: join(dir, "commands") }),
-    permission: ({ effect }) => (mode === "all" || questions.allAllowed || effect === "read" ? "allow" : "ask"),
+    permission: permissionFor(setup.config.values, { cwd, allAllowed: () => questions.allAllowed }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
 }
 
-function instructions(cwd: string): string {
+function instructions(cwd: string, mode: Mode): string {
   return [
     "You are Pawl, a coding agent. You work in one folder with the tools you are given.",
     `The folder is ${cwd}, on ${platform()}. Paths are relative to it.`,
@@ -40,5 +42,6 @@ function instructions(cwd: string): string {
     "Check your work: run the project's tests or the program itself when there is a way to.",
     "A result that begins with TOOL_OUTCOME_UNKNOWN may have taken effect: look at what it would have changed before you decide.",
     "When you are done, say in a few sentences what you changed and how you know that it works.",
+    ...modeInstruction(mode),
   ].join("\n");
 }

@@ -1,5 +1,5 @@
 /** `pawl`: the command line. One clear line for every error, and an exit code that tells (see the README). */
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { badInput, exitHelp, exitOfError } from "./exit.ts";
 import { addSetupCommands } from "./setup-commands.ts";
@@ -47,7 +47,13 @@ function withModel(command: Command): Command {
       "the model's context window: the conversation is then shortened before it is full",
       tokens,
     )
-    .option("--yes", "allow every tool without asking")
+    .addOption(
+      new Option(
+        "--mode <MODE>",
+        "plan: only what reads; ask: before anything is changed (default); accept-edits: edits run, commands are asked; all: everything",
+      ).choices(["plan", "ask", "accept-edits", "all"]),
+    )
+    .addOption(new Option("--yes", "the same as --mode all").conflicts("mode"))
     .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
 }
 

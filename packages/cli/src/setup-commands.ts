@@ -7,6 +7,7 @@ const inFolder = (command: Command): Command =>
 /** `done` hears the exit code. */
 export function addSetupCommands(program: Command, done: (code: number) => void): void {
   addConfig(program, done);
+  addGrants(program, done);
   inFolder(program.command("models"))
     .description("which models can be used now, and what is missing for the others")
     .argument("[provider]", "one provider, with all of its models; `local` for servers on this machine")
@@ -15,6 +16,21 @@ export function addSetupCommands(program: Command, done: (code: number) => void)
     .action(async (provider, options) => {
       const { listModels } = await import("./models/list.ts");
       done(await listModels(provider, options));
+    });
+}
+
+const inStore = (command: Command): Command =>
+  command.option("--store <DIR>", "where sessions are kept").option("--json", "for programs");
+
+function addGrants(program: Command, done: (code: number) => void): void {
+  inStore(program.command("grants"))
+    .description("what you have answered with *always* in a session, and taking it back")
+    .argument("<id>", "the session: its id, its name, or the start of its id")
+    .option("--revoke <N>", "take the answer of this number back")
+    .addHelpText("after", "\nExamples:\n  pawl grants s_01K9WBZ\n  pawl grants s_01K9WBZ --revoke 2")
+    .action(async (id, options) => {
+      const { listGrants } = await import("./grants.ts");
+      done(await listGrants(id, options));
     });
 }
 
