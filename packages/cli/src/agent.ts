@@ -7,25 +7,40 @@ import type { Mode } from "./config/schema.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
 import type { Setup } from "./setup.ts";
+import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
+import type { Sandbox } from "./tools/sandbox.ts";
+import { SecretMask } from "./tools/secret-mask.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
 export interface AgentOptions {
   setup: Setup;
+  /** Where commands run. */
+  sandbox: Sandbox;
   cwd: string;
   /** The store's folder: beside the log stand long outputs, and what recovery needs of commands. */
   dir: string;
   questions: Questions;
 }
 
-export function codingAgent({ setup, cwd, dir, questions }: AgentOptions): Agent {
+export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOptions): Agent {
   const { chosen } = setup;
-  const { idleMs, window, mode } = setup.config.values;
+  const { idleMs, window, mode, env } = setup.config.values;
+  const allow = allowedNames(process.env, env);
+  const secrets = withheldSecrets(process.env, allow);
+  const key = chosen.key === undefined ? [] : [{ name: chosen.keyEnv, value: chosen.key }];
   return {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
     instructions: instructions(cwd, mode),
-    tools: workspaceTools({ cwd, spillDir: join(dir, "spill"), commandDir: join(dir, "commands") }),
+    tools: workspaceTools({
+      cwd,
+      env: commandEnvironment(process.env, allow),
+      spillDir: join(dir, "spill"),
+      commandDir: join(dir, "commands"),
+      sandbox,
+      mask: new SecretMask([...key, ...secrets]),
+    }),
     permission: permissionFor(setup.config.values, { cwd, allAllowed: () => questions.allAllowed }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(window === undefined ? {} : { windowTokens: window }),

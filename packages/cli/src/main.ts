@@ -53,6 +53,13 @@ function withModel(command: Command): Command {
         "plan: only what reads; ask: before anything is changed (default); accept-edits: edits run, commands are asked; all: everything",
       ).choices(["plan", "ask", "accept-edits", "all"]),
     )
+    .addOption(
+      new Option("--sandbox <HOW>", "where commands run: auto (default), require, off").choices([
+        "auto",
+        "require",
+        "off",
+      ]),
+    )
     .addOption(new Option("--yes", "the same as --mode all").conflicts("mode"))
     .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
 }

@@ -1,8 +1,9 @@
 /** What a turn is driven with, settled from the command line, both configuration files and the environment. */
 import { type Loaded, loadConfig, passedOverWords } from "./config/load.ts";
-import { projectFolders } from "./config/place.ts";
+import { projectFolders, stateFolder, userFolder } from "./config/place.ts";
 import type { Config, Mode, SandboxMode } from "./config/schema.ts";
 import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
+import { noSandbox, openSandbox, type Sandbox } from "./tools/sandbox.ts";
 
 export interface SetupOptions extends ModelOptions {
   idleMs?: number;
@@ -35,6 +36,14 @@ export async function setUp(options: SetupOptions, cwd: string): Promise<Setup> 
   const chosen = await chooseModel(wanted, { providers, packageFolders });
   const taken = chosen.why === undefined ? [] : [`model ${chosen.word}: ${chosen.why}`];
   return { chosen, config, notices: [...taken, ...passedOverWords(config)] };
+}
+
+/** Where commands run. `dir` is the store's folder, which is there by now: what is not there cannot be hidden. */
+export async function sandboxOf({ config }: Setup, cwd: string, dir: string): Promise<Sandbox> {
+  const { mode, sandbox } = config.values;
+  // Nothing runs while a plan is made.
+  if (mode === "plan") return noSandbox;
+  return await openSandbox({ ...sandbox, cwd, own: [dir, userFolder(), stateFolder()], env: process.env });
 }
 
 function flagsOf({ model, baseUrl, apiKeyEnv, idleMs, window, mode, sandbox, yes }: SetupOptions): Config {
