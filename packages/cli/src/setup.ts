@@ -2,6 +2,7 @@
 import { type Loaded, loadConfig, passedOverWords } from "./config/load.ts";
 import { projectFolders, stateFolder, userFolder } from "./config/place.ts";
 import type { Config, Mode, SandboxMode } from "./config/schema.ts";
+import { type Guidance, guidanceFor } from "./guidance/guidance.ts";
 import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
 import { noSandbox, openSandbox, type Sandbox } from "./tools/sandbox.ts";
 
@@ -18,6 +19,8 @@ export interface SetupOptions extends ModelOptions {
 export interface Setup {
   chosen: ChosenModel;
   config: Loaded;
+  /** What people have written for the model. */
+  guidance: Guidance;
   /** One line each, for the person. */
   notices: string[];
 }
@@ -35,15 +38,22 @@ export async function setUp(options: SetupOptions, cwd: string): Promise<Setup> 
   const packageFolders = config.project.trust === "trusted" ? projectFolders(cwd) : [];
   const chosen = await chooseModel(wanted, { providers, packageFolders });
   const taken = chosen.why === undefined ? [] : [`model ${chosen.word}: ${chosen.why}`];
-  return { chosen, config, notices: [...taken, ...passedOverWords(config)] };
+  const guidance = await guidanceFor(cwd, config);
+  return { chosen, config, guidance, notices: [...taken, ...passedOverWords(config)] };
 }
 
 /** Where commands run. `dir` is the store's folder, which is there by now: what is not there cannot be hidden. */
-export async function sandboxOf({ config }: Setup, cwd: string, dir: string): Promise<Sandbox> {
+export async function sandboxOf({ config, guidance }: Setup, cwd: string, dir: string): Promise<Sandbox> {
   const { mode, sandbox } = config.values;
   // Nothing runs while a plan is made.
   if (mode === "plan") return noSandbox;
-  return await openSandbox({ ...sandbox, cwd, own: [dir, userFolder(), stateFolder()], env: process.env });
+  return await openSandbox({
+    ...sandbox,
+    cwd,
+    own: [dir, userFolder(), stateFolder()],
+    visible: guidance.readable,
+    env: process.env,
+  });
 }
 
 function flagsOf({ model, baseUrl, apiKeyEnv, idleMs, window, mode, sandbox, yes }: SetupOptions): Config {

@@ -95,6 +95,21 @@ describe("in the sandbox", { skip }, () => {
     }
   });
 
+  test("a skill inside of what is hidden can be read and run, not written, and nothing beside it is seen", async (t) => {
+    const outer = realpathSync(mkdtempSync(join(import.meta.dirname, "tmp-sandbox-")));
+    t.after(() => rmSync(outer, { recursive: true, force: true }));
+    mkdirSync(join(outer, "skills/deploy"), { recursive: true });
+    writeFileSync(join(outer, "skills/deploy/run.sh"), "echo ran\n");
+    writeFileSync(join(outer, "config.json"), "the-secret");
+    const folder = await confined(t, { own: [outer], visible: [join(outer, "skills/deploy")] });
+    const command = `sh ${outer}/skills/deploy/run.sh; cat ${outer}/config.json; echo x > ${outer}/skills/deploy/y; echo x > ${outer}/z; true`;
+    const said = await folder.call("bash", { command });
+    assert.match(said, /ran\n/);
+    assert.doesNotMatch(said, /the-secret/);
+    assert.ok(!existsSync(join(outer, "skills/deploy/y")) && !existsSync(join(outer, "z")));
+    assert.equal(said.match(/Read-only file system/g)?.length, 2);
+  });
+
   test("no process outside is seen: neither the agent's environment nor a signal reaches it", async (t) => {
     const folder = await confined(t);
     const said = await folder.call("bash", { command: `kill -0 ${process.pid} 2>&1; cat /proc/[0-9]*/comm; echo end` });
@@ -260,7 +275,7 @@ test("arguments: what is hidden comes after what is writable, and nothing that h
     hidden.filter(({ path }) => path.startsWith(join(folder.root, ".."))),
     [{ path: join(folder.root, "a/keys"), kind: "folder" }],
   );
-  const args = bubblewrapArguments({ workspace, writable, hidden, temporary: "/t", network: false });
+  const args = bubblewrapArguments({ workspace, writable, hidden, visible: [], temporary: "/t", network: false });
   const line = args.join(" ");
   assert.ok(line.indexOf(`--bind ${workspace}`) < line.indexOf(`--tmpfs ${join(workspace, "a/keys")}`));
   assert.ok(line.indexOf("--bind /t /tmp") < line.indexOf(`--bind ${workspace}`), "a workspace below /tmp is seen");

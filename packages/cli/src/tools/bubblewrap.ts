@@ -19,6 +19,8 @@ export interface Confinement {
   workspace: string;
   writable: readonly string[];
   hidden: readonly Hidden[];
+  /** Read-only, also inside of what is hidden. */
+  visible: readonly string[];
   /** The folder that is `/tmp` in there. */
   temporary: string;
   network: boolean;
@@ -35,7 +37,14 @@ const needed = [
   "/run/nscd",
 ];
 
-export function bubblewrapArguments({ workspace, writable, hidden, temporary, network }: Confinement): string[] {
+export function bubblewrapArguments({
+  workspace,
+  writable,
+  hidden,
+  visible,
+  temporary,
+  network,
+}: Confinement): string[] {
   const bind = (path: string) => ["--bind", path, path];
   return [
     ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"],
@@ -43,6 +52,9 @@ export function bubblewrapArguments({ workspace, writable, hidden, temporary, ne
     ...["--bind", temporary, "/tmp", "--tmpfs", "/var/tmp"],
     ...[...writable, workspace].flatMap(bind),
     ...hidden.flatMap(cover),
+    ...visible.flatMap((path) => ["--ro-bind", path, path]),
+    // Read-only: what seems to be written there would be gone without a word.
+    ...hidden.flatMap(({ path, kind }) => (kind === "folder" ? ["--remount-ro", path] : [])),
     ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...(network ? [] : ["--unshare-net"]),
     // As root it would keep them all, and could mount what is hidden again.
@@ -51,6 +63,5 @@ export function bubblewrapArguments({ workspace, writable, hidden, temporary, ne
 }
 
 function cover({ path, kind }: Hidden): string[] {
-  // Read-only: what seems to be written there would be gone without a word.
-  return kind === "folder" ? ["--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path];
+  return kind === "folder" ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
 }

@@ -18,6 +18,8 @@ export interface SandboxOptions extends Required<SandboxConfig> {
   cwd: string;
   /** Of Pawl itself: the store, configuration, state. */
   own: readonly string[];
+  /** Folders that are seen inside of what is hidden: skills. Real paths. */
+  visible?: readonly string[];
   env: NodeJS.ProcessEnv;
 }
 
@@ -99,7 +101,15 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   let temporary: string | undefined;
   try {
     temporary = temporaryFolder();
-    const wrap = [program, ...bubblewrapArguments({ ...placesOf(options), temporary, network: options.network })];
+    const wrap = [
+      program,
+      ...bubblewrapArguments({
+        ...placesOf(options),
+        visible: insideHidden(options),
+        temporary,
+        network: options.network,
+      }),
+    ];
     await promisify(execFile)(program, [...wrap.slice(1), "/bin/sh", "-c", "exit 0"], {
       timeout: probeMs,
       env: { PATH: env["PATH"] },
@@ -159,6 +169,12 @@ export function placesOf({ cwd, own, writable, hidden }: Pick<SandboxOptions, "c
   const ordered = covered.sort((a, b) => a.path.length - b.path.length);
   const kept = ordered.filter(({ path }, at) => !ordered.slice(0, at).some((outer) => within(outer.path, path)));
   return { workspace, writable: open, hidden: kept };
+}
+
+/** The others are seen anyway, and one in the workspace must stay writable. */
+function insideHidden(options: SandboxOptions): string[] {
+  const { hidden } = placesOf(options);
+  return (options.visible ?? []).filter((path) => hidden.some((place) => within(place.path, path)));
 }
 
 function real(path: string): string | undefined {
