@@ -4,6 +4,7 @@ import { platform } from "node:os";
 import { join } from "node:path";
 import type { Agent } from "@pawl/core";
 import type { Mode } from "./config/schema.ts";
+import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
 import type { Setup } from "./setup.ts";
@@ -24,7 +25,8 @@ export interface AgentOptions {
 
 export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOptions): Agent {
   const { chosen } = setup;
-  const { idleMs, window, mode, env } = setup.config.values;
+  const { idleMs, window, mode, env, pricing } = setup.config.values;
+  const price = pricingFor(pricing, chosen.word);
   const allow = allowedNames(process.env, env);
   const secrets = withheldSecrets(process.env, allow);
   const key = chosen.key === undefined ? [] : [{ name: chosen.keyEnv, value: chosen.key }];
@@ -44,6 +46,7 @@ export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOption
     }),
     permission: permissionFor(setup.config.values, { cwd, allAllowed: () => questions.allAllowed }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
+    ...(price ? { price: (usage) => priceOf(usage, price) } : {}),
     ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };

@@ -110,15 +110,24 @@ withModel(program.command("continue"))
 
 withStore(program.command("sessions"))
   .description("list sessions, the latest first")
+  .option("--search <TEXT>", "those with it in their title, name, id or folder")
+  .option("--cwd [DIR]", "those of this folder, or of DIR, and below")
   .option("--limit <N>", "how many", wholeNumber, 50)
+  .option("--cursor <TEXT>", "go on behind the session that a page ended with")
+  .addOption(new Option("--all", "every one").conflicts("cursor"))
+  .addHelpText(
+    "after",
+    "\nExamples:\n  pawl sessions --cwd\n  pawl sessions --search parser\n  pawl sessions --json --all",
+  )
   .action(async (options) => {
-    const { listSessions } = await import("./inspect.ts");
+    const { listSessions } = await import("./session-list.ts");
     exitCode = await listSessions(options);
   });
 
 withStore(program.command("show"))
   .description("the log of a session as a timeline, and how to go on")
   .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl show s_01K9WBZ")
   .action(async (id, options) => {
     const { showSession } = await import("./inspect.ts");
     exitCode = await showSession(id, options);
@@ -127,6 +136,7 @@ withStore(program.command("show"))
 withStore(program.command("verify"))
   .description("check the laws on a session's log")
   .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl verify s_01K9WBZ --json")
   .action(async (id, options) => {
     const { verifySession } = await import("./inspect.ts");
     exitCode = await verifySession(id, options);
@@ -205,6 +215,7 @@ withStore(program.command("doctor"))
   .description("say what is wrong with the store, or with one session; change nothing")
   .argument("[id]", "the session (default: the store and every session)")
   .option("--repair", "do what is said to be needed")
+  .addHelpText("after", "\nExamples:\n  pawl doctor\n  pawl doctor s_01K9WBZ --repair")
   .action(async (id, options) => {
     const { runDoctor } = await import("./doctor.ts");
     exitCode = await runDoctor(id, options);
@@ -214,6 +225,7 @@ withStore(program.command("export"))
   .description("write a session as lines of JSON, byte for byte")
   .argument("<id>", `the session: ${anyWay}`)
   .option("--out <FILE>", "into a new file (default: standard output)")
+  .addHelpText("after", "\nExample:\n  pawl export s_01K9WBZ --out session.jsonl")
   .action(async (id, options) => {
     const { exportToFile } = await import("./transfer.ts");
     const { addressOf } = await import("./address.ts");
@@ -228,6 +240,7 @@ withStore(program.command("import"))
   .option("--session <ID>", "under another id; of an exported session, a copy that begins with everything of it")
   .option("--format <NAME>", "pawl, ai-sdk, openai-chat or anthropic (default: what the messages look like)")
   .option("--model <PROVIDER:ID>", "who gave the answers: signatures are kept for this model alone (default: dropped)")
+  .addHelpText("after", "\nExamples:\n  pawl import session.jsonl\n  pawl import messages.json --format openai-chat")
   .action(async (file, options) => {
     const { importFromFile } = await import("./import.ts");
     exitCode = await importFromFile(file, options);
@@ -238,6 +251,7 @@ program
   .description("watch the agent fix a small project over a connection that breaks; needs no key")
   .option("--protocol <NAME>", "openai-chat, openai or anthropic", "openai-chat")
   .option("--keep", "leave the project and the store where they are")
+  .addHelpText("after", "\nExample:\n  pawl demo --protocol anthropic")
   .action(async (options) => {
     const { runDemo } = await import("./demo/demo.ts");
     exitCode = await runDemo(options);

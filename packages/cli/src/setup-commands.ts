@@ -8,6 +8,8 @@ const inFolder = (command: Command): Command =>
 export function addSetupCommands(program: Command, done: (code: number) => void): void {
   addConfig(program, done);
   addGrants(program, done);
+  addCost(program, done);
+  addShell(program, done);
   inFolder(program.command("models"))
     .description("which models can be used now, and what is missing for the others")
     .argument("[provider]", "one provider, with all of its models; `local` for servers on this machine")
@@ -31,6 +33,42 @@ function addGrants(program: Command, done: (code: number) => void): void {
     .action(async (id, options) => {
       const { listGrants } = await import("./grants.ts");
       done(await listGrants(id, options));
+    });
+}
+
+function addCost(program: Command, done: (code: number) => void): void {
+  inStore(program.command("cost"))
+    .description(
+      "what sessions have used: answers and what was lost on the way, in tokens and in money where a price is known",
+    )
+    .argument("[id]", "one session: its id, its name, or the start of its id (default: every one, and their sum)")
+    .addHelpText("after", "\nExamples:\n  pawl cost\n  pawl cost s_01K9WBZ --json")
+    .action(async (id, options) => {
+      const { showCost } = await import("./cost.ts");
+      done(await showCost(id, options));
+    });
+}
+
+function addShell(program: Command, done: (code: number) => void): void {
+  program
+    .command("completion")
+    .description("a script that completes commands and options: bash, zsh or fish")
+    .argument("<shell>", "bash, zsh or fish")
+    .addHelpText("after", '\nExamples:\n  eval "$(pawl completion bash)"\n  pawl completion fish | source')
+    .action(async (shell: string) => {
+      const { completionScript } = await import("./completion.ts");
+      process.stdout.write(completionScript(program, shell));
+      done(0);
+    });
+  program
+    .command("simulate")
+    .description("drive the whole runtime through seeded faults; only in a clone of the repository")
+    .argument("[arguments...]", "what `npm run simulate` takes")
+    .allowUnknownOption()
+    .addHelpText("after", "\nExample:\n  pawl simulate --seeds 1..1000")
+    .action(async (args: string[]) => {
+      const { simulate } = await import("./simulation.ts");
+      done(await simulate(args));
     });
 }
 

@@ -119,6 +119,7 @@ export class World {
       PATH: process.env["PATH"],
       HOME: home,
       XDG_DATA_HOME: join(home, "data"),
+      XDG_CONFIG_HOME: join(this.root, ".config"),
       XDG_CACHE_HOME: cache,
       TMPDIR: this.root,
       ...env,
@@ -129,7 +130,7 @@ export class World {
 
   /** The user's own configuration file. Without a word of it, commands run as they are: machines differ in what they can start. */
   configure(config: object): void {
-    const folder = join(this.root, "home", ".config", "pawl");
+    const folder = join(this.root, ".config", "pawl");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "config.json"), JSON.stringify({ sandbox: "off", ...config }));
   }
