@@ -84,6 +84,8 @@ export function goOnCommand(way: Way, { session, options }: Pick<Situation, "ses
     ["--api-key-env", options.apiKeyEnv],
     ["--cwd", options.cwd],
     ["--store", options.store],
+    ["--mode", options.mode],
+    ["--sandbox", options.sandbox],
     ["--window", options.window === undefined ? undefined : String(options.window)],
   ]);
   return options.yes ? `${line} --yes` : line;

@@ -1,53 +1,70 @@
 /** The coding agent: instructions, tools and rules for one workspace. */
 
 import { platform } from "node:os";
+import { join } from "node:path";
 import { type Agent, type Runtime, taskTool } from "@pawl/core";
-import type { ChosenModel } from "./model.ts";
+import type { Mode } from "./config/schema.ts";
+import { priceOf, pricingFor } from "./money.ts";
+import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
+import type { Setup } from "./setup.ts";
 import { subagents } from "./subagents.ts";
 import type { TaskWatch } from "./task-watch.ts";
+import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
+import type { Sandbox } from "./tools/sandbox.ts";
+import { SecretMask } from "./tools/secret-mask.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
 export interface AgentOptions {
   runtime: Runtime;
-  chosen: ChosenModel;
+  setup: Setup;
+  /** Where commands run. */
+  sandbox: Sandbox;
   cwd: string;
-  /** Where the whole of a long output goes. */
-  spillDir: string;
-  /** What recovery needs of commands. */
-  commandDir: string;
+  /** The store's folder: beside the log stand long outputs, and what recovery needs of commands. */
+  dir: string;
   questions: Questions;
   /** Hears what happens in the sessions of tasks. */
   tasks: TaskWatch;
-  /** Allow everything without asking. */
-  yes: boolean;
-  idleMs?: number;
-  windowTokens?: number;
 }
 
-export function codingAgent(options: AgentOptions): Agent {
-  const { runtime, chosen, cwd, spillDir, commandDir, questions, tasks, yes, idleMs, windowTokens } = options;
-  const tools = () => workspaceTools({ cwd, spillDir, commandDir });
+export function codingAgent({ runtime, setup, sandbox, cwd, dir, questions, tasks }: AgentOptions): Agent {
+  const { chosen } = setup;
+  const { idleMs, window, mode, env, pricing } = setup.config.values;
+  const price = pricingFor(pricing, chosen.word);
+  const allow = allowedNames(process.env, env);
+  const secrets = withheldSecrets(process.env, allow);
+  const key = chosen.key === undefined ? [] : [{ name: chosen.keyEnv, value: chosen.key }];
+  const tools = () =>
+    workspaceTools({
+      cwd,
+      env: commandEnvironment(process.env, allow),
+      spillDir: join(dir, "spill"),
+      commandDir: join(dir, "commands"),
+      sandbox,
+      readable: setup.guidance.readable,
+      mask: new SecretMask([...key, ...secrets]),
+    });
   const base: Omit<Agent, "tools" | "instructions"> = {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
-    // A task is asked about call by call.
-    permission: ({ effect, tool }) =>
-      yes || questions.allAllowed || effect === "read" || tool === "task" ? "allow" : "ask",
+    permission: permissionFor(setup.config.values, { cwd, allAllowed: () => questions.allAllowed }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
-    ...(windowTokens === undefined ? {} : { windowTokens }),
+    ...(price ? { price: (usage) => priceOf(usage, price) } : {}),
+    ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
   const task = taskTool({
     runtime,
-    agents: subagents({ cwd, base, tools }),
+    agents: subagents({ cwd, base, tools, notes: [...modeInstruction(mode), setup.guidance.text] }),
     watch: (item, child) => tasks.hear(item, child),
   });
-  return { ...base, instructions: instructions(cwd), tools: { ...tools(), task } };
+  const told = [instructions(cwd, mode), setup.guidance.text].filter((text) => text !== "").join("\n\n");
+  return { ...base, instructions: told, tools: { ...tools(), task } };
 }
 
-function instructions(cwd: string): string {
+function instructions(cwd: string, mode: Mode): string {
   return [
     "You are Pawl, a coding agent. You work in one folder with the tools you are given.",
     `The folder is ${cwd}, on ${platform()}. Paths are relative to it.`,
@@ -56,5 +73,6 @@ function instructions(cwd: string): string {
     "Check your work: run the project's tests or the program itself when there is a way to.",
     "A result that begins with TOOL_OUTCOME_UNKNOWN may have taken effect: look at what it would have changed before you decide.",
     "When you are done, say in a few sentences what you changed and how you know that it works.",
+    ...modeInstruction(mode),
   ].join("\n");
 }

@@ -34,7 +34,7 @@ interface Imported {
 
 export async function importFromFile(path: string, options: ImportOptions): Promise<number> {
   const format = formatOf(options.format);
-  const model = modelOf(options.model);
+  const model = await modelOf(options.model);
   const input = createReadStream(path, "utf8");
   await new Promise<void>((resolve, reject) => {
     input.once("open", () => resolve());
@@ -87,9 +87,9 @@ function formatOf(format: string | undefined): ForeignFormat | "pawl" | undefine
 }
 
 /** As the AI SDK names it; no request is made, so no key is needed. */
-function modelOf(model: string | undefined): ModelRef | undefined {
+async function modelOf(model: string | undefined): Promise<ModelRef | undefined> {
   if (model === undefined) return undefined;
-  const { provider, modelId: id } = chooseModel({ model, baseUrl: "http://127.0.0.1" }).model;
+  const { provider, modelId: id } = (await chooseModel({ model, baseUrl: "http://127.0.0.1" })).model;
   return { provider, id };
 }
 

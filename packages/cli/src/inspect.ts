@@ -1,4 +1,4 @@
-/** `pawl sessions`, `pawl show`, `pawl verify`: reading, without writing anything. */
+/** `pawl show`, `pawl verify`: reading, without writing anything. */
 import {
   booksFold,
   type LogEntry,
@@ -12,9 +12,8 @@ import {
 import { addressOf, calledBy } from "./address.ts";
 import { exitOfError, lawBroken } from "./exit.ts";
 import { addressNotes, commandLine, lastModel } from "./next-command.ts";
-import { storeFolder } from "./place.ts";
 import { readable } from "./readable.ts";
-import { columnsOf, counted, line, moment, type Tone, toned, wrapped } from "./style.ts";
+import { columnsOf, counted, line, type Tone, toned, wrapped } from "./style.ts";
 import { printEntry } from "./summary.ts";
 import { Timeline } from "./timeline.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
@@ -29,40 +28,6 @@ function print(tone: Tone, text: string): void {
 /** As it is, so that it can be pasted. */
 function command(tone: Tone, text: string): void {
   out.write(`${toned(tone, text, out)}\n`);
-}
-
-export function listSessions(options: VisitOptions & { limit: number }): Promise<number> {
-  return visitStore(options, async ({ store }) => {
-    const sessions = await store.list({ limit: options.limit });
-    if (options.json)
-      for (const session of sessions) out.write(`${JSON.stringify({ ...session, status: statusOf(session) })}\n`);
-    else if (sessions.length === 0)
-      print("quiet", `no sessions in ${storeFolder(options.store)}; \`pawl run\` makes one`);
-    else printSessions(sessions, options.limit);
-    return 0;
-  });
-}
-
-/** Derived from the open turn and the lease, never stored: a dead driver's session is not running. */
-function statusOf({ head, lease }: SessionSummary): string {
-  if (head.openTurn !== undefined) return lease ? "running" : "interrupted";
-  return head.outcome ?? "new";
-}
-
-const toneOf: { [status: string]: Tone } = { completed: "good", running: "strong", new: "quiet" };
-
-function printSessions(sessions: readonly SessionSummary[], limit: number): void {
-  const widest = (texts: string[]) => Math.max(...texts.map((text) => text.length));
-  const ids = widest(sessions.map(({ session }) => session));
-  const states = widest(sessions.map(statusOf));
-  for (const session of sessions) {
-    const status = statusOf(session);
-    const head = `${session.session.padEnd(ids)}  ${moment(session.updatedAt).slice(0, 16)}  `;
-    const called = session.names ? `[${session.names.join(", ")}] ` : "";
-    const title = line(called + (session.head.title ?? ""), Math.max(16, columnsOf(out) - head.length - states - 3));
-    out.write(`${head}${toned(toneOf[status] ?? "warn", status.padEnd(states), out)}  ${title}\n`);
-  }
-  if (sessions.length === limit) print("quiet", `the latest ${limit}; more with --limit`);
 }
 
 export function showSession(address: string, options: VisitOptions): Promise<number> {

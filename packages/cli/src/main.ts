@@ -1,7 +1,8 @@
 /** `pawl`: the command line. One clear line for every error, and an exit code that tells (see the README). */
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { badInput, exitHelp, exitOfError } from "./exit.ts";
+import { addSetupCommands } from "./setup-commands.ts";
 
 const program = new Command("pawl")
   .description("A coding agent whose turns never slip back.")
@@ -31,10 +32,11 @@ function share(text: string): number {
 
 function withModel(command: Command): Command {
   return command
-    .requiredOption(
+    .option(
       "--model <PROVIDER:ID>",
-      "openai-chat:ID (any compatible server), openai:ID (responses) or anthropic:ID",
+      "anthropic:ID, openai:ID, openai-chat:ID (any compatible server), an AI SDK package:ID (default: what the configuration or a key in the environment says; see `pawl models`)",
     )
+    .option("--local [URL]", "a server on this machine: Ollama, llama.cpp, vLLM, or the address")
     .option("--base-url <URL>", "a server of your own, for example http://127.0.0.1:11434/v1")
     .option("--api-key-env <NAME>", "the environment variable that holds the key")
     .option("--cwd <DIR>", "the folder to work in (default: the session's own, else this one)")
@@ -45,7 +47,20 @@ function withModel(command: Command): Command {
       "the model's context window: the conversation is then shortened before it is full",
       tokens,
     )
-    .option("--yes", "allow every tool without asking")
+    .addOption(
+      new Option(
+        "--mode <MODE>",
+        "plan: only what reads; ask: before anything is changed (default); accept-edits: edits run, commands are asked; all: everything",
+      ).choices(["plan", "ask", "accept-edits", "all"]),
+    )
+    .addOption(
+      new Option("--sandbox <HOW>", "where commands run: auto (default), require, off").choices([
+        "auto",
+        "require",
+        "off",
+      ]),
+    )
+    .addOption(new Option("--yes", "the same as --mode all").conflicts("mode"))
     .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
 }
 
@@ -66,7 +81,8 @@ withModel(program.command("run"))
     "after",
     `
 Examples:
-  OPENAI_API_KEY=... pawl run "fix the failing test" --model openai:gpt-5 --yes
+  ANTHROPIC_API_KEY=... pawl run "fix the failing test" --mode accept-edits
+  pawl run "explain main.ts" --local
   pawl run "what does this do?" --model openai-chat:qwen3 --base-url http://127.0.0.1:11434/v1`,
   )
   .action(async (prompt, options) => {
@@ -103,15 +119,24 @@ withStore(program.command("settle"))
 
 withStore(program.command("sessions"))
   .description("list sessions, the latest first")
+  .option("--search <TEXT>", "those with it in their title, name, id or folder")
+  .option("--cwd [DIR]", "those of this folder, or of DIR, and below")
   .option("--limit <N>", "how many", wholeNumber, 50)
+  .option("--cursor <TEXT>", "go on behind the session that a page ended with")
+  .addOption(new Option("--all", "every one").conflicts("cursor"))
+  .addHelpText(
+    "after",
+    "\nExamples:\n  pawl sessions --cwd\n  pawl sessions --search parser\n  pawl sessions --json --all",
+  )
   .action(async (options) => {
-    const { listSessions } = await import("./inspect.ts");
+    const { listSessions } = await import("./session-list.ts");
     exitCode = await listSessions(options);
   });
 
 withStore(program.command("show"))
   .description("the log of a session as a timeline, and how to go on")
   .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl show s_01K9WBZ")
   .action(async (id, options) => {
     const { showSession } = await import("./inspect.ts");
     exitCode = await showSession(id, options);
@@ -120,6 +145,7 @@ withStore(program.command("show"))
 withStore(program.command("verify"))
   .description("check the laws on a session's log")
   .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl verify s_01K9WBZ --json")
   .action(async (id, options) => {
     const { verifySession } = await import("./inspect.ts");
     exitCode = await verifySession(id, options);
@@ -198,6 +224,7 @@ withStore(program.command("doctor"))
   .description("say what is wrong with the store, or with one session; change nothing")
   .argument("[id]", "the session (default: the store and every session)")
   .option("--repair", "do what is said to be needed")
+  .addHelpText("after", "\nExamples:\n  pawl doctor\n  pawl doctor s_01K9WBZ --repair")
   .action(async (id, options) => {
     const { runDoctor } = await import("./doctor.ts");
     exitCode = await runDoctor(id, options);
@@ -207,6 +234,7 @@ withStore(program.command("export"))
   .description("write a session as lines of JSON, byte for byte")
   .argument("<id>", `the session: ${anyWay}`)
   .option("--out <FILE>", "into a new file (default: standard output)")
+  .addHelpText("after", "\nExample:\n  pawl export s_01K9WBZ --out session.jsonl")
   .action(async (id, options) => {
     const { exportToFile } = await import("./transfer.ts");
     const { addressOf } = await import("./address.ts");
@@ -221,6 +249,7 @@ withStore(program.command("import"))
   .option("--session <ID>", "under another id; of an exported session, a copy that begins with everything of it")
   .option("--format <NAME>", "pawl, ai-sdk, openai-chat or anthropic (default: what the messages look like)")
   .option("--model <PROVIDER:ID>", "who gave the answers: signatures are kept for this model alone (default: dropped)")
+  .addHelpText("after", "\nExamples:\n  pawl import session.jsonl\n  pawl import messages.json --format openai-chat")
   .action(async (file, options) => {
     const { importFromFile } = await import("./import.ts");
     exitCode = await importFromFile(file, options);
@@ -231,10 +260,15 @@ program
   .description("watch the agent fix a small project over a connection that breaks; needs no key")
   .option("--protocol <NAME>", "openai-chat, openai or anthropic", "openai-chat")
   .option("--keep", "leave the project and the store where they are")
+  .addHelpText("after", "\nExample:\n  pawl demo --protocol anthropic")
   .action(async (options) => {
     const { runDemo } = await import("./demo/demo.ts");
     exitCode = await runDemo(options);
   });
+
+addSetupCommands(program, (code) => {
+  exitCode = code;
+});
 
 /** What commander found wrong, in our own one line. */
 async function refuse({ code, message }: CommanderError): Promise<number> {

@@ -26,8 +26,8 @@ export function lastModel(entries: readonly LogEntry[]): string {
 }
 
 const anyModel = "PROVIDER:ID";
-/** Wire protocols by what their AI SDK provider calls itself, up to the first dot. */
-const providers = new Set(["openai-chat", "openai", "anthropic"]);
+/** By what their AI SDK provider calls itself, up to the first dot. */
+const providers = new Set(["openai-chat", "openai", "anthropic", "openrouter", "deepseek", "mistral", "xai", "groq"]);
 
 function modelWord({ provider, id }: ModelRef): string {
   const [name = ""] = provider.split(".", 1);

@@ -6,7 +6,8 @@
  */
 import { createInterface } from "node:readline";
 import type { ApprovalAnswer, Approver, PermissionQuestion } from "@pawl/core";
-import { printable, toned } from "./style.ts";
+import { type Grant, proposedGrant } from "./grant.ts";
+import { line, printable, toned } from "./style.ts";
 import { callWords } from "./words.ts";
 
 /** Lines of what is to be run or written; more would push the question off a small screen. */
@@ -40,14 +41,16 @@ export class Questions {
     signal.throwIfAborted();
     await this.#onScreen(question.call, signal);
     if (this.allAllowed) return { answer: "allow", by: "terminal" };
-    process.stderr.write(`${asked(question)}  Allow this? [y]es, [a]ll in this run, [N]o: `);
-    const answer = await nextLine(signal);
-    if (answer === undefined) {
-      process.stderr.write("\n");
-      return { answer: "deny", by: "nobody", reason: "no answer was given" };
-    }
-    this.allAllowed ||= /^a(ll)?$/i.test(answer.trim());
-    return { answer: this.allAllowed || /^y(es)?$/i.test(answer.trim()) ? "allow" : "deny", by: "terminal" };
+    const grant = proposedGrant(question);
+    const always = printable(line(grant.words, 60));
+    process.stderr.write(
+      `${asked(question)}  Allow this? [y]es, [a]lways (${always}), all in this run, [N]o or why not: `,
+    );
+    const said = await nextLine(signal);
+    if (said === undefined) process.stderr.write("\n");
+    const answer = answerOf(said, grant);
+    this.allAllowed ||= answer === "all";
+    return answer === "all" ? { answer: "allow", by: "terminal" } : answer;
   }
 
   async #onScreen(call: string, signal: AbortSignal): Promise<void> {
@@ -66,6 +69,21 @@ export class Questions {
     this.#reached.set(call, known);
     return known;
   }
+}
+
+/** Of a reason as much as a model needs. */
+const reasonChars = 500;
+
+/** What a typed line means; whatever is no plain yes is a no, and its words are the reason that the model is told. */
+export function answerOf(said: string | undefined, grant: Grant): ApprovalAnswer | "all" {
+  if (said === undefined) return { answer: "deny", by: "nobody", reason: "no answer was given" };
+  const words = said.trim();
+  if (/^y(es)?$/i.test(words)) return { answer: "allow", by: "terminal" };
+  if (/^all$/i.test(words)) return "all";
+  if (/^a(lways)?$/i.test(words))
+    return { answer: "allow", by: "terminal", scope: "session", ...(grant.input ? { input: grant.input } : {}) };
+  const why = printable(words.replace(/^no?\b[\s,.:;-]*/i, "")).slice(0, reasonChars);
+  return { answer: "deny", by: "terminal", ...(why === "" ? {} : { reason: `a person denied this call: ${why}` }) };
 }
 
 /** Undefined when the input ends or the signal aborts. */

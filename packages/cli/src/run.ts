@@ -1,5 +1,4 @@
 /** `pawl run`, `pawl resume` and `pawl continue`: one turn in a folder, watched. */
-import { join } from "node:path";
 import {
   isPawlError,
   type LiveItem,
@@ -18,25 +17,22 @@ import { exitOfOutcome } from "./exit.ts";
 import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
 import { LiveView } from "./live-view.ts";
-import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
+import type { ChosenModel } from "./model.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
 import { Questions } from "./question.ts";
 import { folderOf, type RunTarget, sessionOf, targetOf } from "./run-target.ts";
+import { type Setup, type SetupOptions, sandboxOf, setUp } from "./setup.ts";
 import { StatusLine } from "./status-line.ts";
 import { line, seconds } from "./style.ts";
 import { printEntry, printSummary, type Summary, summaryOf, summaryOfError } from "./summary.ts";
 import { TaskWatch } from "./task-watch.ts";
 import { booksWords, failureWords, outcomeWords, pausedWords, resumedWords } from "./words.ts";
 
-export interface RunOptions extends ModelOptions {
+export interface RunOptions extends SetupOptions {
   cwd?: string;
   store?: string;
   session?: string;
   forkFrom?: string;
-  idleMs?: number;
-  /** The model's context window, tokens. */
-  window?: number;
-  yes?: boolean;
   json?: boolean;
 }
 
@@ -97,32 +93,24 @@ async function watched(
   let runtime: Runtime | undefined;
   try {
     // Everything that can be wrong about the words is said before anything is made.
-    const chosen = chooseModel(options);
-    if (options.cwd !== undefined) workspaceFolder(options.cwd);
+    let setup = await setUpAhead(options);
     const dir = storeFolder(options.store);
     const opened = await openRuntime({ dir });
     runtime = opened;
     for (const warning of opened.warnings) process.stderr.write(`pawl: ${warning}\n`);
     const target = await targetOf(opened, options, mustExist);
     const cwd = await folderOf(opened, target, options.cwd);
+    setup ??= await setUp(options, cwd);
     const questions = new Questions();
+    const sandbox = await sandboxOf(setup, cwd, dir);
+    if (sandbox.notice !== undefined) setup.notices.push(sandbox.notice);
     const tasks = new TaskWatch();
-    const agent = codingAgent({
-      runtime: opened,
-      chosen,
-      cwd,
-      spillDir: join(dir, "spill"),
-      commandDir: join(dir, "commands"),
-      questions,
-      tasks,
-      yes: options.yes === true,
-      ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
-      ...(options.window === undefined ? {} : { windowTokens: options.window }),
-    });
+    const agent = codingAgent({ runtime: opened, setup, sandbox, cwd, dir, questions, tasks });
     const begun = await begin(opened, target, cwd);
     seen.session = begun.session.id;
     const watch = options.json ? printEvents : printStory;
-    const result = await watch(begun, { options, chosen, questions, tasks, agent, cwd, signal: interruption.signal });
+    const told = { options: asGiven(options, setup), setup, chosen: setup.chosen, questions, tasks, agent, cwd };
+    const result = await watch(begun, { ...told, signal: interruption.signal });
     return exitOfOutcome(result.outcome.type);
   } catch (thrown) {
     const error = withWayOut(thrown, seen.session, options);
@@ -137,6 +125,20 @@ async function watched(
   }
 }
 
+/** Where the folder is known before the store is opened. Otherwise it is the session's own. */
+async function setUpAhead(options: RunOptions): Promise<Setup | undefined> {
+  const { cwd, session, forkFrom } = options;
+  if (cwd === undefined && (session !== undefined || forkFrom !== undefined)) return undefined;
+  return await setUp(options, workspaceFolder(cwd));
+}
+
+/** As a command that goes on has to say it: what `--local` found may not be what it finds next time. */
+function asGiven(options: RunOptions, { chosen }: Setup): RunOptions {
+  if (options.local === undefined) return options;
+  const { local: _, ...others } = options;
+  return { ...others, model: chosen.word, baseUrl: chosen.url };
+}
+
 /** A disk that stayed full: what was done is in the log, and the turn can be taken up again. */
 function withWayOut(error: unknown, session: string | null | undefined, options: RunOptions): unknown {
   if (!session || !isPawlError(error, "STORE_FULL")) return error;
@@ -148,6 +150,7 @@ function withWayOut(error: unknown, session: string | null | undefined, options:
 
 interface Watch {
   options: RunOptions;
+  setup: Setup;
   chosen: ChosenModel;
   questions: Questions;
   tasks: TaskWatch;
@@ -162,6 +165,7 @@ async function printEvents({ session, before, isNew, start }: Begun, watch: Watc
   if (isNew) for (const entry of before) if (entry.session === session.id) printEntry(entry);
   watch.signal.addEventListener("abort", () => process.stderr.write(`${stopping}\n`), { once: true });
   watch.tasks.show = (item) => tellProgram(item, watch.questions);
+  for (const words of watch.setup.notices) process.stderr.write(`pawl: ${words}\n`);
   const turn = start(watch.agent, watch.signal);
   for await (const item of turn) {
     if (item.type === "entry") printEntry(item.entry);
@@ -208,9 +212,10 @@ async function printStory({ session, before, isNew, start }: Begun, watch: Watch
   return result;
 }
 
-function printHead(view: LiveView, session: string, { options, cwd }: Watch): void {
-  view.line("quiet", `${options.model} in ${cwd}, ${session}`);
-  if (!options.yes && !Questions.possible)
+function printHead(view: LiveView, session: string, { setup, cwd }: Watch): void {
+  view.line("quiet", `${setup.chosen.word} in ${cwd}, ${session}`);
+  for (const words of setup.notices) view.line("warn", `! ${words}`);
+  if (setup.config.values.mode === "ask" && !Questions.possible)
     view.line("warn", "! No terminal to ask in: calls that change anything are refused. --yes allows them.");
   view.gap();
 }

@@ -36,7 +36,7 @@ test("continue: a turn that was rate-limited is followed without an input; what 
   assert.deepEqual([lastLine(again.stdout).error?.exit, lastLine(again.stdout).session], [2, "s"]);
   const missing = await world.pawl(["continue", "t", "--json", ...place]);
   assert.deepEqual([missing.code, lastLine(missing.stdout).error?.code], [3, "SESSION_NOT_FOUND"]);
-  const words = await world.pawl(["continue", "s", "--json"]);
+  const words = await world.pawl(["continue", "s", "--json", "--store", world.store]);
   assert.deepEqual([words.code, lastLine(words.stdout).error?.code], [2, "INVALID_INPUT"]);
 });
 

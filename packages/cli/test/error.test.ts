@@ -28,11 +28,16 @@ const words: [string, string[], number, RegExp][] = [
     2,
     /--api-key-env NOPE: .*export/,
   ],
-  ["an unknown provider", ["run", "Hi", "--model", "acme:1"], 2, /--model "acme:1": .*openai-chat, openai, anthropic/],
+  [
+    "an unknown provider",
+    ["run", "Hi", "--model", "acme:1"],
+    2,
+    /--model "acme:1": .*anthropic, openai, openai-chat.*npm install/,
+  ],
   ["a model without a provider", ["run", "Hi", "--model", "gpt-5"], 2, /--model "gpt-5": write PROVIDER:ID/],
   ["a model without an id", ["run", "Hi", "--model", "openai:"], 2, /--model "openai:": write PROVIDER:ID/],
   ["a prototype's name as a provider", ["run", "Hi", "--model", "constructor:x"], 2, /--model "constructor:x"/],
-  ["no model", ["run", "Hi"], 2, /--model.*pawl run --help/],
+  ["no model", ["run", "Hi"], 2, /no model: set one of .*--local.*--model PROVIDER:ID.*pawl demo/],
   [
     "a base URL without http",
     ["run", "Hi", ...model, "--base-url", "localhost:8080"],

@@ -1,7 +1,7 @@
 /** The real `pawl` in a world of its own: store, workspace, HOME and XDG folders, and model servers on free ports. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -119,11 +119,20 @@ export class World {
       PATH: process.env["PATH"],
       HOME: home,
       XDG_DATA_HOME: join(home, "data"),
+      XDG_CONFIG_HOME: join(this.root, ".config"),
       XDG_CACHE_HOME: cache,
       TMPDIR: this.root,
       ...env,
     };
+    this.configure({});
     t.after(() => rmSync(this.root, { recursive: true, force: true, maxRetries: 3 }));
+  }
+
+  /** The user's own configuration file. Without a word of it, commands run as they are: machines differ in what they can start. */
+  configure(config: object): void {
+    const folder = join(this.root, ".config", "pawl");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "config.json"), JSON.stringify({ sandbox: "off", ...config }));
   }
 
   async server(script: Script | ScriptFunction): Promise<ModelServer> {

@@ -57,7 +57,14 @@ export type { Finding } from "./store/finding.ts";
 export { memoryStore } from "./store/memory.ts";
 export type { ForkPoint, Head, Holder, LeaseInfo, Post, SessionSummary, Store } from "./store/store.ts";
 export { exportSession, type ImportOptions, importSession } from "./store/transfer.ts";
-export type { ApprovalAnswer, Approver, Permission, PermissionQuestion, Unanswered } from "./tool/approval.ts";
+export type {
+  ApprovalAnswer,
+  Approver,
+  Permission,
+  PermissionQuestion,
+  PermissionVerdict,
+  Unanswered,
+} from "./tool/approval.ts";
 export { capText, cleanText } from "./tool/output.ts";
 export {
   type InputPatterns,
@@ -65,6 +72,7 @@ export {
   type PermissionRule,
   type PermissionWord,
   permissionOf,
+  ruling,
 } from "./tool/permission.ts";
 export type { StandingAnswer } from "./tool/standing.ts";
 export {

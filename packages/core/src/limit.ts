@@ -36,6 +36,8 @@ export const limit = {
   toolOutputChars: 60_000,
   /** And what all results of one message bring together: about 50,000 tokens, which a window of 128,000 has room for. */
   batchOutputChars: 200_000,
+  /** A pattern of a permission rule: it is matched against what a model wrote, in time proportional to both. */
+  patternChars: 1_000,
   /** Images that one message's results may show, and the size of one: endpoints refuse more, or larger ones. */
   batchImages: 20,
   imageBytes: 3.75 * 1024 * 1024,

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { PermissionQuestion } from "../src/tool/approval.ts";
 import { commandPieces, matchesPath, matchesText, plainPath } from "../src/tool/pattern.ts";
-import { type PermissionRule, permissionOf } from "../src/tool/permission.ts";
+import { type PermissionRule, permissionOf, ruling } from "../src/tool/permission.ts";
 
 function asked(tool: string, input: unknown, effect: PermissionQuestion["effect"] = "write"): PermissionQuestion {
   return { call: "c", tool, input, effect };
@@ -144,4 +144,17 @@ describe("patterns", () => {
       }),
     );
   });
+});
+
+test("a pattern has a bound: as a rule it is refused, as an answer in a log it allows nothing and still denies", () => {
+  const long = `${"*".repeat(1_001)}`;
+  for (const rule of [{ tool: long }, { input: { command: long } }])
+    assert.throws(
+      () => permissionOf([{ ...rule, say: "allow" }]),
+      /has 1001 characters, at most 1000.*write a shorter/,
+    );
+  const call = asked("bash", { command: "ls" }, "write");
+  assert.equal(ruling([{ input: { command: long }, say: "allow" }], call), undefined);
+  assert.equal(ruling([{ input: { command: long }, say: "deny" }], call), "deny");
+  assert.equal(ruling([{ input: { command: "*".repeat(1_000) }, say: "allow" }], call), "allow");
 });

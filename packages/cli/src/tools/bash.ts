@@ -7,6 +7,8 @@ import { commandFate } from "./command-recovery.ts";
 import { type CommandResult, commandResult, type Told } from "./command-result.ts";
 import { outputBytes } from "./output-file.ts";
 import { OutputReader } from "./output-reader.ts";
+import { type Sandbox, sandboxNote } from "./sandbox.ts";
+import type { SecretMask } from "./secret-mask.ts";
 import type { SpillFolder } from "./spill-folder.ts";
 import { type Answer, supervised } from "./supervisor-link.ts";
 import type { Workspace } from "./workspace.ts";
@@ -38,6 +40,8 @@ export interface Shell {
   spill: SpillFolder;
   archive: CommandArchive;
   env: NodeJS.ProcessEnv;
+  sandbox: Sandbox;
+  mask: SecretMask;
 }
 
 /**
@@ -51,7 +55,7 @@ export function bashTool(shell: Shell): Tool<Input> {
     description:
       "Runs a command with bash in the workspace and gives its output and exit code. There is no input (stdin is closed) and no terminal; " +
       "each call is a new shell. A long output is cut in the middle and saved to a file. To leave something running, end it with & " +
-      "and send its output to a file. Environment variables that look like keys or tokens are not passed on. " +
+      "and send its output to a file. /tmp may be private to your commands, and what is outside of the workspace read-only. Environment variables that look like keys or tokens are not passed on. " +
       "Prefer read, edit, glob and grep for files.",
     inputSchema,
     effect: "write",
@@ -60,15 +64,17 @@ export function bashTool(shell: Shell): Tool<Input> {
     async execute({ command, timeoutMs = defaultTimeoutMs }, { signal, idempotencyKey, progress }) {
       checkCommand(command);
       signal.throwIfAborted();
-      const { workspace, archive, env } = shell;
+      const { workspace, archive, sandbox } = shell;
+      if (sandbox.refuses !== undefined) throw new Error(sandbox.refuses);
       const folder = await archive.open(idempotencyKey);
       const cwd = workspace.root;
       await folder.describe({ command: command.slice(0, describedChars), cwd, timeoutMs });
       const told = telling(shell, folder, idempotencyKey, timeoutMs, (text) => progress({ output: text }));
-      const order = { folder: folder.path, command, cwd, env, timeoutMs, outputBytes };
+      const env = { ...shell.env, ...sandbox.env };
+      const order = { folder: folder.path, command, wrap: sandbox.wrap, cwd, env, timeoutMs, outputBytes };
       try {
         const answer = await supervised(order, { signal, onGrown: (bytes) => told.reader.grown(bytes) });
-        return await resultOf(answer, told, signal);
+        return explained(await resultOf(answer, told, signal), sandbox);
       } finally {
         await told.reader.close();
         await archive.settled(folder);
@@ -112,15 +118,21 @@ async function reconcile(shell: Shell, call: DoubtfulCall<Input>): Promise<Recon
   return { verdict: "done", output: await commandResult(fate.record, told) };
 }
 
+function explained(result: CommandResult, { wrap }: Sandbox): CommandResult {
+  if (wrap.length === 0 || !result.isError) return result;
+  return { ...result, content: result.content.map((part) => ({ ...part, text: part.text + sandboxNote(part.text) })) };
+}
+
 function telling(
-  { spill }: Shell,
+  { spill, sandbox, mask }: Shell,
   folder: CommandFolder,
   key: string,
   timeoutMs: number,
   progress: (text: string) => void,
 ): Told {
-  const output = new CommandOutput(progress);
-  return { folder, spill, name: `bash-${key}`, timeoutMs, output, reader: new OutputReader(folder.output, output) };
+  const output = new CommandOutput(progress, mask);
+  const reader = new OutputReader(folder.output, output);
+  return { folder, spill, name: `bash-${key}`, timeoutMs, output, reader, confined: sandbox.wrap.length > 0 };
 }
 
 function checkCommand(command: string): void {

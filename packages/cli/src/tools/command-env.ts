@@ -2,6 +2,7 @@
  * The environment that commands get: that of this process without what looks like a key. A command is written by a model,
  * which may have been told by a web page to print them.
  */
+import type { Secret } from "./secret-mask.ts";
 
 /**
  * By the end of the name, in any case: keys of model providers (`OPENAI_API_KEY`), tokens (`HF_TOKEN`), cloud credentials
@@ -23,5 +24,18 @@ export function commandEnvironment(
   const allowed = new Set(allow.map((name) => name.trim()));
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => allowed.has(name) || !(ours.has(name) || secret.test(name))),
+  );
+}
+
+/** The names that `PAWL_ALLOW_ENV` lets through, and others. */
+export function allowedNames(env: NodeJS.ProcessEnv, others: readonly string[]): string[] {
+  return [...(env[allowName] ?? "").split(","), ...others];
+}
+
+/** What commands do not get of `env`: nor should its values be told by another way. */
+export function withheldSecrets(env: NodeJS.ProcessEnv, allow: readonly string[]): Secret[] {
+  const passed = commandEnvironment(env, allow);
+  return Object.entries(env).flatMap(([name, value]) =>
+    value === undefined || name in passed || ours.has(name) ? [] : [{ name, value }],
   );
 }

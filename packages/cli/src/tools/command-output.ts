@@ -6,6 +6,7 @@
  * 1. A character is decoded whole, wherever chunks are cut; invalid bytes become U+FFFD; a cut never splits a pair.
  * 2. The same bytes give the same text, live or read from the file after a crash.
  */
+import { MaskedStream, SecretMask } from "./secret-mask.ts";
 import { byteSize, head, tail, visible } from "./text.ts";
 
 /** The end of an output says most: errors, totals. Together half of what the runtime lets a result have. */
@@ -25,6 +26,7 @@ const unprintable = /[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]/g;
 
 export class CommandOutput {
   readonly #progress: (text: string) => void;
+  readonly #masked: MaskedStream;
   readonly #decoder = new TextDecoder("utf-8");
   #head = "";
   #tail = "";
@@ -33,18 +35,20 @@ export class CommandOutput {
   #skipped = false;
   #untold = "";
 
-  constructor(progress: (text: string) => void) {
+  /** `mask`: what must not be told of it; a cut could leave half of a secret, so it is taken out before. */
+  constructor(progress: (text: string) => void, mask = new SecretMask([])) {
     this.#progress = progress;
+    this.#masked = new MaskedStream(mask);
   }
 
   push(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
-    this.#text(this.#decoder.decode(chunk, { stream: true }));
+    this.#text(this.#masked.push(this.#decoder.decode(chunk, { stream: true })));
   }
 
   /** Bytes that nobody has kept. They count as characters: most are. */
   skip(bytes: number): void {
-    this.#text(this.#decoder.decode());
+    this.#endText();
     this.#bytes += bytes;
     this.#chars += bytes;
     // What was the end is none any more, and must not be shown as if it went on from there.
@@ -54,13 +58,17 @@ export class CommandOutput {
 
   /** Call once, after the last push. `whereabouts` is asked where not all can be told. */
   async finish(whereabouts: () => Promise<string>): Promise<string> {
-    this.#text(this.#decoder.decode());
+    this.#endText();
     if (this.#isBinary()) return `[binary output, ${byteSize(this.#bytes)}, not shown; ${await whereabouts()}]`;
     const left = this.#chars - this.#head.length - Math.min(this.#tail.length, tailChars);
     if (left <= 0) return visible(this.#head + this.#tail);
     const start = head(`${this.#head} `, this.#head.length);
     const end = tail(this.#tail, tailChars);
     return `${visible(start)}\n[… ${left} characters left out; ${await whereabouts()} …]\n${visible(end)}`;
+  }
+
+  #endText(): void {
+    this.#text(this.#masked.push(this.#decoder.decode()) + this.#masked.end());
   }
 
   #text(text: string): void {

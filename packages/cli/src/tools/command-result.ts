@@ -21,12 +21,14 @@ export interface Told {
   timeoutMs: number;
   output: CommandOutput;
   reader: OutputReader;
+  /** It ran in a process namespace of its own: no later command can reach what it left. */
+  confined: boolean;
 }
 
 /** `rescued`: the end of the output, where the disk would not take it. */
 export async function commandResult(
   { end, output: size }: ExitRecord & { ran: true },
-  { folder, spill, name, timeoutMs, output, reader }: Told,
+  { folder, spill, name, timeoutMs, output, reader, confined }: Told,
   rescued?: string,
 ): Promise<CommandResult> {
   const missing = await reader.finish(size, rescued);
@@ -43,12 +45,15 @@ export async function commandResult(
   };
   const said = (await output.finish(whereabouts)).trimEnd();
   const silent = said.trim() === "";
-  const text = [...(silent ? [] : [said]), ...endNotes(end, timeoutMs, silent)].join("\n");
+  const text = [...(silent ? [] : [said]), ...endNotes(end, { timeoutMs, confined, silent })].join("\n");
   return { content: [{ type: "text", text }], isError: end.exitCode !== 0 || end.stopped !== undefined };
 }
 
 /** How it ended and what it left behind, each in a line. */
-function endNotes(end: CommandEnd, timeoutMs: number, silent: boolean): string[] {
+function endNotes(
+  end: CommandEnd,
+  { timeoutMs, confined, silent }: { timeoutMs: number; confined: boolean; silent: boolean },
+): string[] {
   const notes = [`[${silent ? "no output; " : ""}${exitText(end)}]`];
   if (end.stopped === "deadline") {
     notes.push(
@@ -65,7 +70,7 @@ function endNotes(end: CommandEnd, timeoutMs: number, silent: boolean): string[]
   }
   if (end.left.length > 0)
     notes.push(
-      `[still running, detached from the command: ${named(end.left)}; end them with kill if they are not meant to stay]`,
+      `[still running, detached from the command: ${named(end.left)}; ${confined ? "in a sandbox of their own, where no later command reaches them" : "end them with kill if they are not meant to stay"}]`,
     );
   return notes;
 }

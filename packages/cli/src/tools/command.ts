@@ -15,6 +15,8 @@ import { endGroup, exitGraceMs, liveMembers, markName, termGraceMs } from "./pro
 
 export interface Command {
   command: string;
+  /** A program and arguments that stand before the shell; default none. */
+  wrap?: readonly string[];
   cwd: string;
   env: NodeJS.ProcessEnv;
   timeoutMs: number;
@@ -55,11 +57,11 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
   return { ...ended, ...("stopped" in first ? first : {}), ...liveMembers(pgid, command.mark) };
 }
 
-async function start({ command, cwd, env, mark }: Command) {
+async function start({ command, wrap = [], cwd, env, mark }: Command) {
   const shell = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
   try {
     // One pipe for both streams, so that their order is the true one; the outer shell gives way to the inner.
-    const child = spawn("/bin/sh", ["-c", 'exec "$0" -c "$1" 2>&1', shell, command], {
+    const child = spawn("/bin/sh", ["-c", 'exec "$@" 2>&1', "sh", ...wrap, shell, "-c", command], {
       cwd,
       env: { ...env, [markName]: mark },
       stdio: ["ignore", "pipe", "ignore"],

@@ -1,7 +1,5 @@
 /** The search by ripgrep, where it is installed: its JSON output, so that no file name can be taken for text. */
 import { spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { z } from "zod";
 import { skippedFolders } from "./file-list.ts";
@@ -14,6 +12,7 @@ import {
   searchedFileBytes,
   searchMs,
 } from "./grep-line.ts";
+import { findProgram } from "./program.ts";
 import { temporaryPattern } from "./replacement.ts";
 
 const errorChars = 2_000;
@@ -38,18 +37,7 @@ const message = z.discriminatedUnion("type", [
 
 /** The executable, or undefined where there is none. */
 export function findRipgrep(env: NodeJS.ProcessEnv): string | undefined {
-  for (const folder of (env["PATH"] ?? "").split(delimiter)) {
-    const path = join(folder, "rg");
-    try {
-      // An empty entry or a relative one is the working folder: the project does not choose our programs.
-      if (!folder.startsWith("/")) continue;
-      accessSync(path, constants.X_OK);
-      return path;
-    } catch {
-      // not in this folder
-    }
-  }
-  return undefined;
+  return findProgram("rg", env);
 }
 
 export async function searchWithRipgrep(program: string, env: NodeJS.ProcessEnv, query: GrepQuery): Promise<GrepFound> {

@@ -44,7 +44,7 @@ export function liveMembers(pgid: number, mark: string): { group: Member[]; left
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
     const stat = processStat(pid);
-    if (stat === undefined || stat.dead) continue;
+    if (stat === undefined || stat.dead || isSandbox(pid)) continue;
     if (stat.pgid === pgid) group.push({ pid, command: commandLine(pid) });
     else if (isMarked(pid, mark)) left.push({ pid, command: commandLine(pid) });
   }
@@ -118,6 +118,11 @@ export function processStat(pid: number): { pgid: number; dead: boolean; start: 
   const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
   if (fields === undefined) return undefined;
   return { pgid: Number(fields[2]), dead: fields[0] === "Z" || fields[0] === "X", start: fields[19] };
+}
+
+/** It lives as long as something runs in it, and would hide what that is. */
+function isSandbox(pid: number): boolean {
+  return procFile(pid, "comm")?.trim() === "bwrap";
 }
 
 function isMarked(pid: number, mark: string): boolean {

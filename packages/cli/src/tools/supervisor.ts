@@ -22,6 +22,7 @@ export type Order =
       do: "start";
       folder: string;
       command: string;
+      wrap?: readonly string[];
       cwd: string;
       env: NodeJS.ProcessEnv;
       timeoutMs: number;

@@ -9,7 +9,10 @@ import { FileMemory } from "./file-memory.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { lsTool } from "./ls.ts";
+import { maskedTools } from "./masked-tools.ts";
 import { readTool } from "./read.ts";
+import { noSandbox, type Sandbox } from "./sandbox.ts";
+import { SecretMask } from "./secret-mask.ts";
 import { SpillFolder } from "./spill-folder.ts";
 import { Workspace } from "./workspace.ts";
 import { writeTool } from "./write.ts";
@@ -26,6 +29,12 @@ export interface WorkspaceToolsOptions {
    * the store, the same for whoever may take a session over. Without it, such a command's outcome is unknown.
    */
   commandDir?: string | undefined;
+  /** Where commands run; default: as they are. */
+  sandbox?: Sandbox | undefined;
+  /** What must not be told of results. */
+  mask?: SecretMask | undefined;
+  /** Folders beside the workspace that the read tools may look into. */
+  readable?: readonly string[] | undefined;
 }
 
 /**
@@ -36,18 +45,21 @@ export interface WorkspaceToolsOptions {
  * writes and overlap with each other and with reads; `bash` writes everything.
  */
 export function workspaceTools(options: WorkspaceToolsOptions): ToolSet {
-  const { cwd, env = commandEnvironment(process.env), spillDir, commandDir } = options;
+  const { cwd, env = commandEnvironment(process.env), spillDir, commandDir, sandbox = noSandbox } = options;
+  const { mask = new SecretMask([]), readable = [] } = options;
   const workspace = new Workspace(cwd);
+  for (const folder of readable) workspace.giveForReading(folder);
   const memory = new FileMemory();
   const archive = new CommandArchive(commandDir);
   const spill = new SpillFolder(spillDir, (folder) => workspace.giveForReading(folder));
-  return {
+  const tools = {
     read: readTool(workspace, memory),
     write: writeTool(workspace, memory),
     edit: editTool(workspace, memory),
-    bash: bashTool({ workspace, spill, archive, env }),
+    bash: bashTool({ workspace, spill, archive, env, sandbox, mask }),
     ls: lsTool(workspace),
     glob: globTool(workspace),
     grep: grepTool(workspace, env),
   };
+  return maskedTools(tools, mask);
 }

@@ -20,8 +20,11 @@ export interface PermissionQuestion {
   effect: Effect;
 }
 
+/** A word, and for a denial why, as the model is told. */
+export type PermissionVerdict = PermissionWord | { say: PermissionWord; reason?: string };
+
 /** Policy: decides by itself, or says that a person is to be asked. A throw is a step failure. */
-export type Permission = (question: PermissionQuestion) => PermissionWord;
+export type Permission = (question: PermissionQuestion) => PermissionVerdict;
 
 export interface ApprovalAnswer {
   answer: "allow" | "deny";
@@ -74,8 +77,9 @@ export type Verdict =
 export function judge(call: PendingCall, checked: RunnableCall, { permission, standing }: Approval): Verdict {
   const { part, approval } = call;
   const question = { call: part.id, tool: part.tool, input: copied(checked.input), effect: checked.prepared.effect };
-  const verdict = permission(question);
-  if (verdict === "deny") return refuse("the policy does not allow this call");
+  const given = permission(question);
+  const { say: verdict, reason } = typeof given === "string" ? { say: given, reason: undefined } : given;
+  if (verdict === "deny") return refuse(reason ?? "the policy does not allow this call");
   if (verdict === "allow" && !checked.needsApproval) return { say: "run" };
   const digest = callDigest(part);
   const resolved = approval?.digest === digest ? approval.resolved : undefined;
@@ -158,6 +162,7 @@ async function consult(
 }
 
 const patterns = record(string);
+
 const scopes: ReadonlySet<unknown> = new Set(["call", "session", "forks"]);
 
 /** Whatever is said that is not a plain yes is a no, and a scope that is none is the narrowest: the worse mistake is to run. */

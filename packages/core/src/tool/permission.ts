@@ -7,7 +7,10 @@
  *    and not `git log; rm -rf .`.
  * 3. What allows must match exactly; what asks or denies also matches a path in other letters, as some disks do.
  */
+import { PawlError } from "../error.ts";
+import { limit } from "../limit.ts";
 import type { Effect } from "../log/event.ts";
+import { seen } from "../log/shape.ts";
 import type { Permission, PermissionQuestion } from "./approval.ts";
 import { commandPieces, matchesCommand, matchesPath, matchesText, plainPath, readingOf } from "./pattern.ts";
 
@@ -36,7 +39,8 @@ export interface PermissionOptions {
 }
 
 /**
- * The rules as a policy. A pattern is no sandbox: it sees what a call says, not what its command does.
+ * The rules as a policy. A pattern is no sandbox: it sees what a call says, not what its command does. Throws INVALID_INPUT for a
+ * pattern beyond `limit.patternChars`.
  *
  * @example
  * const permission = permissionOf([
@@ -48,7 +52,17 @@ export interface PermissionOptions {
  * ]);
  */
 export function permissionOf(rules: readonly PermissionRule[], options: PermissionOptions = {}): Permission {
+  for (const { tool, input } of rules)
+    for (const pattern of [tool ?? "", ...Object.values(input ?? {})]) checkPattern(pattern);
   return (question) => ruling(rules, question, options) ?? "ask";
+}
+
+function checkPattern(pattern: string): void {
+  if (pattern.length <= limit.patternChars) return;
+  throw new PawlError(
+    "INVALID_INPUT",
+    `a permission pattern has ${pattern.length} characters, at most ${limit.patternChars}: ${seen(pattern)}; write a shorter one`,
+  );
 }
 
 /** Undefined: no rule says anything of this call, or of a part of it. */
@@ -80,6 +94,9 @@ function matches(
   { tool, effect, input }: PermissionQuestion,
   options: PermissionOptions,
 ): boolean {
+  // In a log there may be longer ones than rules can be made of: such an answer allows nothing.
+  const long = [rule.tool ?? "", ...Object.values(rule.input ?? {})].some(({ length }) => length > limit.patternChars);
+  if (long) return rule.say !== "allow";
   if (rule.tool !== undefined && !matchesText(rule.tool, tool)) return false;
   if (rule.effect !== undefined && rule.effect !== effect) return false;
   return Object.entries(rule.input ?? {}).every(([field, pattern]) => {

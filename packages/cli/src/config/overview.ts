@@ -1,0 +1,110 @@
+/** `pawl config`: what holds here and whose word it is; `pawl config path`; `pawl config trust`. */
+import { realpathSync } from "node:fs";
+import { PawlError } from "@pawl/core";
+import { workspaceFolder } from "../place.ts";
+import { toned, wrapped } from "../style.ts";
+import { readConfigFile } from "./file.ts";
+import { resolveConfig } from "./layer.ts";
+import { type Loaded, loadConfig, passedOverWords } from "./load.ts";
+import { projectFile, projectFolder } from "./place.ts";
+import { noFile, rememberTrust, trustFile, trustIn } from "./trust.ts";
+
+const out = process.stdout;
+
+export interface OverviewOptions {
+  cwd?: string;
+  json?: boolean;
+}
+
+export function showConfig({ cwd, json }: OverviewOptions): number {
+  const loaded = loadConfig(workspaceFolder(cwd));
+  const { values, origins, passedOver, user, project } = loaded;
+  if (json) {
+    const files = { user: user.file ? user.path : null, project: project.file ? project.path : null };
+    out.write(`${JSON.stringify({ values: shown(values), origins, files, trust: project.trust, passedOver })}\n`);
+    return 0;
+  }
+  const rows = Object.entries(shown(values)).flatMap(([key, value]) => {
+    if (isEmpty(value)) return [];
+    return [[key, JSON.stringify(value), (origins[originKey(key)] ?? ["default"]).join(", ")] as const];
+  });
+  const widest = Math.max(...rows.map(([key]) => key.length));
+  for (const [key, value, origin] of rows)
+    out.write(`${key.padEnd(widest)}  ${value}  ${toned("quiet", `(${origin})`, out)}\n`);
+  out.write("\n");
+  for (const { path, file } of [user, project]) out.write(toned("quiet", `${file ? "read" : "none"}  ${path}\n`, out));
+  tellPassedOver(loaded);
+  return 0;
+}
+
+/** Headers and environments of servers hold keys: whoever shows a terminal to others need not show those. */
+function shown(values: Loaded["values"]): { [key: string]: unknown } {
+  const { mcpServers, ...others } = values;
+  const servers = Object.entries(mcpServers).map(([name, server]) => {
+    const hide = (record: object | undefined) =>
+      record && Object.fromEntries(Object.keys(record).map((key) => [key, "…"]));
+    if ("url" in server) return [name, { ...server, ...(server.headers ? { headers: hide(server.headers) } : {}) }];
+    return [name, { ...server, ...(server.env ? { env: hide(server.env) } : {}) }];
+  });
+  return { ...others, mcpServers: Object.fromEntries(servers) };
+}
+
+function originKey(key: string): string {
+  return key === "narrowing" ? "permissions" : key;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).every((inner) => typeof inner === "object" && isEmpty(inner));
+}
+
+function tellPassedOver(loaded: Loaded): void {
+  const words = passedOverWords(loaded);
+  if (words !== undefined)
+    process.stderr.write(`${toned("warn", wrapped(`! ${words}`, process.stderr), process.stderr)}\n`);
+}
+
+export function showPaths({ cwd, json }: OverviewOptions): number {
+  const { user, project } = loadPaths(workspaceFolder(cwd));
+  if (json) out.write(`${JSON.stringify({ user, project, trust: trustFile() })}\n`);
+  else out.write(`user     ${user}\nproject  ${project}\ntrust    ${trustFile()}\n`);
+  return 0;
+}
+
+function loadPaths(cwd: string): { user: string; project: string } {
+  const { user, project } = loadConfig(cwd);
+  return { user: user.path, project: project.path };
+}
+
+/** The content that is there now, and no other. */
+export function trustFolder(given: string | undefined, { remove, json }: { remove?: boolean; json?: boolean }): number {
+  const cwd = workspaceFolder(given);
+  const folder = realpathSync(projectFolder(cwd));
+  if (remove) {
+    rememberTrust(folder, undefined);
+    tell(json, { folder, trust: "untrusted" }, `${folder} is no longer trusted.`);
+    return 0;
+  }
+  if (folder === "/") throw new PawlError("INVALID_INPUT", "/ is the whole machine; name a project's folder");
+  const file = readConfigFile(projectFile(cwd));
+  const { passedOver } = resolveConfig({
+    flags: {},
+    project: { config: file?.config ?? {}, trusted: false },
+    user: {},
+  });
+  const before = trustIn(folder, file?.hash ?? noFile);
+  rememberTrust(folder, file?.hash ?? noFile);
+  const what = file
+    ? `its ${file.path} as it is now (${passedOver.join(", ") || "nothing that widens anything"})`
+    : "no configuration file yet, and its provider packages";
+  const words =
+    before === "trusted"
+      ? `${folder} was trusted already.`
+      : `Trusted: ${folder}, with ${what}. A changed file asks anew.`;
+  tell(json, { folder, trust: "trusted", file: file?.path ?? null, counts: passedOver }, words);
+  return 0;
+}
+
+function tell(json: boolean | undefined, value: object, words: string): void {
+  out.write(json ? `${JSON.stringify(value)}\n` : `${words}\n`);
+}

@@ -1,0 +1,61 @@
+/**
+ * What may run without asking: the mode, and the rules of the configuration. Pure.
+ *
+ * Invariants:
+ * 1. A deny that matches stands, whoever wrote it and whatever else allows: also in mode `all`.
+ * 2. In mode `plan` only what reads runs; nothing a file or a person has said before widens that.
+ * 3. The rules of a foreign project only add to what is asked or denied.
+ */
+import { type Permission, type PermissionRule, permissionOf, ruling } from "@pawl/core";
+import type { Effective } from "./config/layer.ts";
+import type { Mode } from "./config/schema.ts";
+
+export interface PermissionPlace {
+  cwd: string;
+  /** The person has said yes to everything in this run. */
+  allAllowed(): boolean;
+}
+
+/** Files of these run programs or change what may run, later and outside of any question: they are asked about all the same. */
+const sensitive: PermissionRule[] = ["**/.git/**", "**/.git", "**/.pawl/**"].map((path) => ({
+  input: { path },
+  say: "ask",
+}));
+const edits: PermissionRule[] = [{ tool: "write", say: "allow" }, { tool: "edit", say: "allow" }, ...sensitive];
+
+const planReason =
+  "this is plan mode: only tools that read may run, nothing is changed. Finish the plan and say what you would do; the person starts it in another mode";
+const ruleReason = "a rule of the configuration denies this call";
+
+/** Throws INVALID_INPUT for a rule that is none. */
+export function permissionFor(
+  { mode, permissions, narrowing }: Pick<Effective, "mode" | "permissions" | "narrowing">,
+  { cwd, allAllowed }: PermissionPlace,
+): Permission {
+  const all = [...permissions, ...narrowing];
+  permissionOf(all);
+  const denies = all.filter(({ say }) => say === "deny");
+  const own = permissions.filter(({ say }) => say !== "deny");
+  const foreign = narrowing.filter(({ say }) => say === "ask");
+  return (question) => {
+    if (ruling(denies, question, { cwd }) !== undefined) return { say: "deny", reason: ruleReason };
+    // A task is asked about call by call, by the same rules.
+    if (question.tool === "task") return "allow";
+    const reads = question.effect === "read";
+    if (mode === "plan" && !reads) return { say: "deny", reason: planReason };
+    if (mode === "all" || allAllowed()) return "allow";
+    if (ruling(foreign, question, { cwd }) !== undefined) return "ask";
+    const word = ruling(own, question, { cwd });
+    if (word !== undefined) return word;
+    if (reads) return "allow";
+    return mode === "accept-edits" ? (ruling(edits, question, { cwd }) ?? "ask") : "ask";
+  };
+}
+
+/** What the model is told of it. */
+export function modeInstruction(mode: Mode): string[] {
+  if (mode !== "plan") return [];
+  return [
+    "You are in plan mode: only tools that read may run. Look at what is there, change nothing, and end with a plan of what you would do, file by file.",
+  ];
+}

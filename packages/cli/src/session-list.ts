@@ -1,0 +1,111 @@
+/** `pawl sessions`: the latest first, a page at a time, or those that a text or a folder picks out. */
+import { PawlError, type SessionSummary, type Store } from "@pawl/core";
+import { storeFolder, workspaceFolder } from "./place.ts";
+import { columnsOf, line, moment, type Tone, toned, wrapped } from "./style.ts";
+import { within } from "./tools/workspace.ts";
+import { type VisitOptions, visitStore } from "./visit.ts";
+
+const out = process.stdout;
+
+export interface ListOptions extends VisitOptions {
+  limit: number;
+  /** In the title, a name, the id or the folder; case does not count. */
+  search?: string;
+  /** A folder, or `true` for this one: sessions that work there or below it. */
+  cwd?: string | true;
+  /** Of the last session of the page before. */
+  cursor?: string;
+  all?: boolean;
+}
+
+/** Of the store at once. */
+const pageSize = 200;
+
+export function listSessions(options: ListOptions): Promise<number> {
+  const from = cursorOf(options.cursor);
+  const folder =
+    options.cwd === undefined ? undefined : workspaceFolder(options.cwd === true ? undefined : options.cwd);
+  const limit = options.all ? Number.POSITIVE_INFINITY : options.limit;
+  return visitStore(options, async ({ store }) => {
+    const found: SessionSummary[] = [];
+    for await (const session of sessionsFrom(store, from)) {
+      if (found.length >= limit) break;
+      if (isWanted(session, options.search, folder)) found.push(session);
+    }
+    if (options.json)
+      for (const session of found)
+        out.write(`${JSON.stringify({ ...session, status: statusOf(session), cursor: cursorFor(session) })}\n`);
+    else if (found.length === 0) out.write(`${toned("quiet", wrapped(noneWords(options), out), out)}\n`);
+    else printSessions(found, limit);
+    return 0;
+  });
+}
+
+async function* sessionsFrom(store: Store, from: Cursor | undefined): AsyncGenerator<SessionSummary, void> {
+  for (let cursor = from; ; ) {
+    const page = await store.list({ limit: pageSize, ...(cursor ? { cursor } : {}) });
+    yield* page;
+    cursor = page.at(-1);
+    if (page.length < pageSize) return;
+  }
+}
+
+interface Cursor {
+  updatedAt: number;
+  session: string;
+}
+
+function cursorFor({ updatedAt, session }: SessionSummary): string {
+  return `${updatedAt}:${session}`;
+}
+
+function cursorOf(text: string | undefined): Cursor | undefined {
+  if (text === undefined) return undefined;
+  const [, updatedAt, session] = /^(\d+):([A-Za-z0-9_-]{1,64})$/.exec(text) ?? [];
+  if (updatedAt !== undefined && session !== undefined) return { updatedAt: Number(updatedAt), session };
+  throw new PawlError("INVALID_INPUT", `--cursor ${JSON.stringify(text)}: write what the page before ended with`);
+}
+
+function isWanted(
+  { session, head, names = [] }: SessionSummary,
+  search: string | undefined,
+  folder: string | undefined,
+): boolean {
+  if (folder !== undefined && (head.cwd === undefined || !within(folder, head.cwd))) return false;
+  if (search === undefined) return true;
+  const text = search.toLowerCase();
+  return [session, head.title ?? "", head.cwd ?? "", ...names].some((field) => field.toLowerCase().includes(text));
+}
+
+function noneWords({ store, search, cwd, cursor }: ListOptions): string {
+  const sought = search !== undefined || cwd !== undefined || cursor !== undefined;
+  return sought
+    ? `no such session in ${storeFolder(store)}; \`pawl sessions --all\` lists them`
+    : `no sessions in ${storeFolder(store)}; \`pawl run\` makes one`;
+}
+
+/** Derived from the open turn and the lease, never stored: a dead driver's session is not running. */
+function statusOf({ head, lease }: SessionSummary): string {
+  if (head.openTurn !== undefined) return lease ? "running" : "interrupted";
+  return head.outcome ?? "new";
+}
+
+const toneOf: { [status: string]: Tone } = { completed: "good", running: "strong", new: "quiet" };
+
+function printSessions(sessions: readonly SessionSummary[], limit: number): void {
+  const widest = (texts: string[]) => Math.max(...texts.map((text) => text.length));
+  const ids = widest(sessions.map(({ session }) => session));
+  const states = widest(sessions.map(statusOf));
+  for (const session of sessions) {
+    const status = statusOf(session);
+    const head = `${session.session.padEnd(ids)}  ${moment(session.updatedAt).slice(0, 16)}  `;
+    const called = session.names ? `[${session.names.join(", ")}] ` : "";
+    const title = line(called + (session.head.title ?? ""), Math.max(16, columnsOf(out) - head.length - states - 3));
+    out.write(`${head}${toned(toneOf[status] ?? "warn", status.padEnd(states), out)}  ${title}\n`);
+  }
+  const last = sessions.at(-1);
+  if (sessions.length === limit && last)
+    out.write(
+      `${toned("quiet", wrapped(`the latest ${limit}; more with --limit, --all, or --cursor ${cursorFor(last)}`, out), out)}\n`,
+    );
+}

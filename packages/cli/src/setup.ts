@@ -1,0 +1,66 @@
+/** What a turn is driven with, settled from the command line, both configuration files and the environment. */
+import { type Loaded, loadConfig, passedOverWords } from "./config/load.ts";
+import { projectFolders, stateFolder, userFolder } from "./config/place.ts";
+import type { Config, Mode, SandboxMode } from "./config/schema.ts";
+import { type Guidance, guidanceFor } from "./guidance/guidance.ts";
+import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
+import { noSandbox, openSandbox, type Sandbox } from "./tools/sandbox.ts";
+
+export interface SetupOptions extends ModelOptions {
+  idleMs?: number;
+  /** The model's context window, tokens. */
+  window?: number;
+  mode?: Mode;
+  sandbox?: SandboxMode;
+  /** The same as mode `all`. */
+  yes?: boolean;
+}
+
+export interface Setup {
+  chosen: ChosenModel;
+  config: Loaded;
+  /** What people have written for the model. */
+  guidance: Guidance;
+  /** One line each, for the person. */
+  notices: string[];
+}
+
+/** Fails with INVALID_INPUT. Writes nothing. */
+export async function setUp(options: SetupOptions, cwd: string): Promise<Setup> {
+  const config = loadConfig(cwd, flagsOf(options));
+  const { model, baseUrl, apiKeyEnv, providers } = config.values;
+  const { local } = options;
+  // A server that was asked for by hand needs nothing of what a file says about another.
+  const wanted =
+    local === undefined
+      ? given({ model, baseUrl, apiKeyEnv })
+      : given({ local, model: options.model, baseUrl: options.baseUrl });
+  const packageFolders = config.project.trust === "trusted" ? projectFolders(cwd) : [];
+  const chosen = await chooseModel(wanted, { providers, packageFolders });
+  const taken = chosen.why === undefined ? [] : [`model ${chosen.word}: ${chosen.why}`];
+  const guidance = await guidanceFor(cwd, config);
+  return { chosen, config, guidance, notices: [...taken, ...passedOverWords(config)] };
+}
+
+/** Where commands run. `dir` is the store's folder, which is there by now: what is not there cannot be hidden. */
+export async function sandboxOf({ config, guidance }: Setup, cwd: string, dir: string): Promise<Sandbox> {
+  const { mode, sandbox } = config.values;
+  // Nothing runs while a plan is made.
+  if (mode === "plan") return noSandbox;
+  return await openSandbox({
+    ...sandbox,
+    cwd,
+    own: [dir, userFolder(), stateFolder()],
+    visible: guidance.readable,
+    env: process.env,
+  });
+}
+
+function flagsOf({ model, baseUrl, apiKeyEnv, idleMs, window, mode, sandbox, yes }: SetupOptions): Config {
+  return given({ model, baseUrl, apiKeyEnv, idleMs, window, sandbox, mode: yes ? "all" : mode });
+}
+
+function given<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const there = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(there) as { [K in keyof T]?: NonNullable<T[K]> };
+}
