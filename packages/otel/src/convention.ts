@@ -1,8 +1,9 @@
 /**
  * The names of the OpenTelemetry conventions for generative AI, and ours.
  *
- * They are those of semantic conventions 1.41, whose status is *development*; `gen_ai.execute_tool.duration` is in the
- * draft after it. A renaming there is a change of this file.
+ * They are those of semantic conventions 1.41 to 1.45, whose status is *development*, and what backends read today;
+ * `gen_ai.execute_tool.duration` is of the separate GenAI conventions, whose 0.1 renames the other metrics. A renaming is a
+ * change of this file.
  */
 import type { Attributes } from "@opentelemetry/api";
 import type { ModelRef, Usage } from "@pawl/core";
