@@ -71,7 +71,7 @@ export function endTurn(telling: Telling, { outcome, failure }: EventOf<"turn.en
 /** The turn as far as it is known. */
 export function traceOf(open: OpenTurn, { session }: FoldOptions, outcome: string): TurnTrace {
   const { root, tokens, started } = open;
-  root.end = open.children.reduce((end, child) => Math.max(end, child.end), open.clock.now);
+  root.end = open.clock.now;
   Object.assign(root.attributes, {
     ...(open.model ? modelAttributes(open.model) : {}),
     ...(tokens.reported
