@@ -5,6 +5,7 @@ import { keysOf, removeOutputs } from "./command-output-files.ts";
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { readable } from "./readable.ts";
+import { everySession } from "./session-pages.ts";
 import { counted, line, moment, wrapped } from "./style.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
@@ -62,14 +63,10 @@ function described(
 /** Sessions that begin with records of this one, whose own begin at seq `begins`: forks, and forks of deleted forks. */
 async function forksOf({ store }: Runtime, session: string, begins: number): Promise<string[]> {
   const forks: string[] = [];
-  for (let page = await store.list(); page.length > 0; ) {
-    for (const each of page) {
-      if (!each.parent || each.session === session) continue;
-      const [record] = await store.read(each.session, { after: begins - 1, limit: 1 });
-      if (record?.session === session) forks.push(each.session);
-    }
-    const last = page.at(-1);
-    page = last ? await store.list({ cursor: { updatedAt: last.updatedAt, session: last.session } }) : [];
+  for await (const each of everySession(store)) {
+    if (!each.parent || each.session === session) continue;
+    const [record] = await store.read(each.session, { after: begins - 1, limit: 1 });
+    if (record?.session === session) forks.push(each.session);
   }
   return forks;
 }

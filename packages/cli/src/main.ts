@@ -124,6 +124,7 @@ withStore(program.command("sessions"))
   .option("--limit <N>", "how many", wholeNumber, 50)
   .option("--cursor <TEXT>", "go on behind the session that a page ended with")
   .addOption(new Option("--all", "every one").conflicts("cursor"))
+  .option("--tasks", "also those that other sessions gave a task to")
   .addHelpText(
     "after",
     "\nExamples:\n  pawl sessions --cwd\n  pawl sessions --search parser\n  pawl sessions --json --all",

@@ -58,7 +58,8 @@ export class Timeline {
     switch (event.type) {
       case "session.created": {
         const from = event.parent ? `, forked from ${event.parent.session} at ${event.parent.seq}` : "";
-        return [["strong", `session${event.cwd ? ` in ${event.cwd}` : ""}${from}, ${moment(time)}`]];
+        const task = event.labels?.["parent"] === undefined ? "" : `, a task of ${event.labels["parent"]}`;
+        return [["strong", `session${event.cwd ? ` in ${event.cwd}` : ""}${from}${task}, ${moment(time)}`]];
       }
       case "input.accepted":
         return [["plain", `${event.kind}: ${line(inputText(event.content), this.#width)}`]];

@@ -10,7 +10,7 @@ const noScript = spawnSync("script", ["--version"]).status === 0 ? false : "ther
 const giving = [{ call: "task", input: { agent: "general", prompt: "Make it." } }];
 
 async function childOf(world: World): Promise<string> {
-  const { stdout } = await world.pawl(["sessions", "--json", "--store", world.store]);
+  const { stdout } = await world.pawl(["sessions", "--json", "--tasks", "--store", world.store]);
   const ids = stdout
     .trimEnd()
     .split("\n")
@@ -37,7 +37,10 @@ test("R73: a task's question is asked at the parent's terminal, what it did is t
   assert.match(stdout, /All done\./);
   assert.equal(world.read("made.txt"), "hi\n");
   assert.match(server.requests.at(-1)?.body ?? "", /It is made\./);
-  for (const session of ["s", await childOf(world)]) assert.equal((await world.verified(session)).code, 0);
+  const child = await childOf(world);
+  for (const session of ["s", child]) assert.equal((await world.verified(session)).code, 0);
+  assert.doesNotMatch((await world.pawl(["sessions", "--store", world.store])).stdout, /task_/);
+  assert.match((await world.pawl(["show", child, "--store", world.store])).stdout, /session in .*, a task of s, /);
 });
 
 test("R73: with nobody to ask, a task that looks around runs, and what would change something is refused in it", async (t) => {

@@ -101,7 +101,7 @@ export {
   type SessionFacts,
   Turn,
 } from "./turn/session.ts";
-export { type Subagent, type TaskInput, type TaskOptions, taskTool } from "./turn/task.ts";
+export { isTaskSession, type Subagent, type TaskInput, type TaskOptions, taskTool } from "./turn/task.ts";
 export { laws, verify } from "./turn/verify.ts";
 export { type Account, type Books, booksFold } from "./view/books.ts";
 export type { LiveItem, PendingApproval } from "./view/live.ts";

@@ -122,6 +122,13 @@ function agentOf({ agents, approver }: TaskOptions, name: string): Agent {
   return { toolGraceMs: childGraceMs, ...agent, ...(approver ? { approver } : {}) };
 }
 
+const prefix = "task_";
+
+/** Whether a session of this id was made by a task tool. */
+export function isTaskSession(session: string): boolean {
+  return session.startsWith(prefix);
+}
+
 interface ChildPlace {
   session: string;
   input: string;
@@ -130,7 +137,7 @@ interface ChildPlace {
 /** The same for every run of the same call. */
 function placeOf(parent: string, key: string): ChildPlace {
   const name = hash("sha256", JSON.stringify([parent, key]), "hex").slice(0, 32);
-  return { session: `task_${name}`, input: `in_${name}` };
+  return { session: prefix + name, input: `in_${name}` };
 }
 
 async function childOf(runtime: Runtime, place: ChildPlace, parent: string, input: TaskInput): Promise<Session> {
