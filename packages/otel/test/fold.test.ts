@@ -69,6 +69,17 @@ test("a clock that falls back: what follows keeps its distances and its order", 
   assert.deepEqual(lengths([traces[0]?.root as SpanShape]), [["invoke_agent", 10_000, 4_000]]);
 });
 
+test("a clock that is a moment behind, as a rounded one is, moves nothing that follows", () => {
+  const { traces } = told([
+    [10_000, turnStarted],
+    [9_700, entered()],
+    [10_500, settled({ durationMs: 200 })],
+    [11_000, turnEnded],
+  ]);
+  assert.deepEqual(lengths(traces[0]?.children), [["execute_tool act", 10_000, 200]]);
+  assert.equal(traces[0]?.root.end, 11_000);
+});
+
 test("a clock that jumps ahead stretches no request and no tool", () => {
   const { traces } = told([
     [0, turnStarted],

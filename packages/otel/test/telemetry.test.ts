@@ -121,7 +121,7 @@ test("waiting for a person is a span of its own, not the tool's time", async () 
 });
 
 /** A process that dies inside a tool, an hour in which nobody is there, and a second process that goes on. */
-async function crashed(effect: "read" | undefined) {
+async function crashed(effect: "read" | undefined, how: "run" | "resume" = "resume") {
   const world = new TurnWorld();
   await world.session();
   const [first, second] = [collector(), collector()];
@@ -132,7 +132,7 @@ async function crashed(effect: "read" | undefined) {
   await watch(world, await openSession(process, "s"), agentOf([acts], { tools }), first);
   process.die();
   world.effects.advance(3_600_000);
-  await watch(world, await world.open(), agentOf([done], { tools }), second, "resume");
+  await watch(world, await world.open(), agentOf([done], { tools }), second, how);
   return { world, first, second };
 }
 
@@ -150,6 +150,21 @@ test("a turn that a crash cut and another process took over is one whole trace, 
   assert.equal(tool?.attributes["pawl.tool.settled_by"], "recovery");
   assert.equal(tool?.attributes["error.type"], "TOOL_OUTCOME_UNKNOWN");
   assert.ok((tool?.end ?? 0) - (tool?.start ?? 0) < 3_600_000, "the hour without a driver is not the tool's");
+});
+
+test("a new input closes the turn that a dead process left: both turns are told, the first as interrupted", async () => {
+  const { second } = await crashed(undefined, "run");
+  assert.deepEqual(
+    named(second.spans(), "invoke_agent").map(({ attributes }) => [
+      attributes["pawl.turn.outcome"],
+      attributes["error.type"],
+    ]),
+    [
+      ["interrupted", "interrupted"],
+      ["completed", undefined],
+    ],
+  );
+  assert.equal(named(second.spans(), "execute_tool act").length, 1);
 });
 
 test("figures are counted once: what the first process counted is not counted by the second", async () => {
