@@ -8,6 +8,7 @@ import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
 import type { Setup } from "./setup.ts";
+import { folderSnapshotter } from "./snapshot/snapshotter.ts";
 import { subagents } from "./subagents.ts";
 import type { TaskWatch } from "./task-watch.ts";
 import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
@@ -21,7 +22,7 @@ export interface AgentOptions {
   /** Where commands run. */
   sandbox: Sandbox;
   cwd: string;
-  /** The store's folder: beside the log stand long outputs, and what recovery needs of commands. */
+  /** The store's folder: beside the log stand long outputs, what recovery needs of commands, and the states of folders. */
   dir: string;
   questions: Questions;
   /** Hears what happens in the sessions of tasks. */
@@ -49,6 +50,7 @@ export function codingAgent({ runtime, setup, sandbox, cwd, dir, questions, task
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
+    snapshot: folderSnapshotter(cwd, join(dir, "snapshots")),
     permission: permissionFor(setup.config.values, { cwd, allAllowed: () => questions.allAllowed }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(price ? { price: (usage) => priceOf(usage, price) } : {}),

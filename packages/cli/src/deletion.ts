@@ -6,6 +6,7 @@ import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { readable } from "./readable.ts";
 import { everySession } from "./session-pages.ts";
+import { forgetSnapshots } from "./snapshot/upkeep.ts";
 import { counted, line, moment, wrapped } from "./style.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
@@ -29,6 +30,7 @@ export function deleteSession(address: string, options: VisitOptions & ConsentOp
     await deleteIdle(runtime, session);
     // A fork reads the results that point at these files, also one that was made while a person thought about it.
     const read = forks.length > 0 || (await forksOf(runtime, session, begins)).length > 0;
+    if (!read) await forgetSnapshots(options.store, session, entries);
     const outputs = read ? 0 : await removeOutputs(options.store, keysOf(entries, session));
     const rest =
       forks.length > 0

@@ -172,6 +172,50 @@ withStore(program.command("rewind"))
     exitCode = await rewindTo(place, options);
   });
 
+withStore(program.command("diff"))
+  .description("what the last turn that changed files, or everything since a step, has changed in the folder")
+  .argument("[id]", `the session: ${anyWay} (default: the latest of this folder)`)
+  .argument(
+    "[step]",
+    "since this turn (2), this step of it (2.3), or a step's id (default: the last turn with effects)",
+  )
+  .option("--stat", "figures for each file instead of its lines")
+  .addHelpText(
+    "after",
+    "\nExamples:\n  pawl diff\n  pawl diff release 2 --stat\n  pawl diff s_01K9WBZ 2.3 | git apply --reverse",
+  )
+  .action(async (id, step, options) => {
+    const { showDiff } = await import("./diff.ts");
+    exitCode = await showDiff(id, step, options);
+  });
+
+withStore(program.command("undo"))
+  .description("files and conversation go back to before a turn or a step, after showing what changes; the log is kept")
+  .argument("[id]", `the session: ${anyWay} (default: the latest of this folder)`)
+  .argument(
+    "[step]",
+    "before this turn (2), this step of it (2.3), or a step's id (default: the last turn with effects)",
+  )
+  .option("--yes", "without asking")
+  .addHelpText(
+    "after",
+    "\nIgnored files (build output, node_modules) are not touched. pawl redo takes it back.\n\nExamples:\n  pawl undo\n  pawl undo release 2.3",
+  )
+  .action(async (id, step, options) => {
+    const { undo } = await import("./undo.ts");
+    exitCode = await undo(id, step, options);
+  });
+
+withStore(program.command("redo"))
+  .description("takes back an undo: files and conversation come back as they were when it was done")
+  .argument("[id]", `the session that the undo led to: ${anyWay} (default: the latest of this folder)`)
+  .option("--yes", "without asking")
+  .addHelpText("after", "\nExample:\n  pawl undo && pawl redo")
+  .action(async (id, options) => {
+    const { redo } = await import("./undo.ts");
+    exitCode = await redo(id, options);
+  });
+
 withStore(program.command("name"))
   .description("call a session by a name, wherever an id is asked for")
   .argument("<id>", "the session; with one word alone, the name to look up")

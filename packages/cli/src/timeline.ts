@@ -107,6 +107,8 @@ export class Timeline {
         return [["warn", `  ${strippedWords(event)}`]];
       case "log.repaired":
         return [["warn", `  the log was repaired between ${event.from} and ${event.to}: ${event.reason}`]];
+      case "snapshot.recorded":
+        return [["quiet", "  the folder's files are kept as they are now: `pawl undo` can go back to here"]];
       case "note.recorded":
         return [["warn", `  note: ${event.text}`]];
       default:

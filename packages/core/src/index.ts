@@ -103,6 +103,7 @@ export {
 } from "./turn/session.ts";
 export { isTaskSession, type Subagent, type TaskInput, type TaskOptions, taskTool } from "./turn/task.ts";
 export { laws, verify } from "./turn/verify.ts";
+export type { SnapshotRequest, Snapshotter } from "./turn/workspace-snapshot.ts";
 export { type Account, type Books, booksFold } from "./view/books.ts";
 export type { LiveItem, PendingApproval } from "./view/live.ts";
 export {

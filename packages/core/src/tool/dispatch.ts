@@ -11,7 +11,7 @@
 import type { Effects } from "../effects.ts";
 import { assert } from "../error.ts";
 import { limit } from "../limit.ts";
-import type { Json, LogEvent, ToolOutput, ToolSettled } from "../log/event.ts";
+import type { Effect, Json, LogEvent, ToolOutput, ToolSettled } from "../log/event.ts";
 import { Allowance } from "./allowance.ts";
 import {
   type Approval,
@@ -40,6 +40,8 @@ export interface DispatchHost {
   commit(): Promise<void>;
   /** Throws when our lease is no longer valid by our own monotonic clock. */
   assertLease(): void;
+  /** Asked before a body with effects is announced. A promise: await it, then look around anew and ask again. */
+  beforeEffects(): Promise<void> | undefined;
   /** The next batch takes this post out of the mailbox. */
   consume(post: string): void;
   /** A person is asked about this call. */
@@ -106,6 +108,11 @@ function refusal({ rerun, call }: Slot, output: ToolOutput): ToolOutput {
   return rerun ? missingOutput(call) : output;
 }
 
+/** A re-run is allowed by the effect of the first entry, whatever today's registry says. */
+function effectOf({ call, checked }: Slot): Effect {
+  return call.entered?.effect ?? checked?.prepared.effect ?? "write";
+}
+
 class Dispatch {
   readonly #host: DispatchHost;
   readonly #options: DispatchOptions;
@@ -129,7 +136,13 @@ class Dispatch {
     for (;;) {
       const asked = this.#options.signal.aborted ? [] : this.#announce();
       if (this.#options.signal.aborted) this.#refuse();
-      const entered = this.#enter();
+      const chosen = startable(this.#slots, this.#options.concurrency);
+      const before = chosen.some((slot) => effectOf(slot) !== "read") ? this.#host.beforeEffects() : undefined;
+      if (before) {
+        await before;
+        continue;
+      }
+      const entered = this.#enter(chosen);
       if (this.#slots.every((slot) => slot.progress === "ended")) return;
       assert(asked.length + entered.length + this.#moves.size > 0, "calls are open and nothing moves");
       await this.#host.commit();
@@ -259,8 +272,7 @@ class Dispatch {
     }
   }
 
-  #enter(): Slot[] {
-    const chosen = startable(this.#slots, this.#options.concurrency);
+  #enter(chosen: Slot[]): Slot[] {
     for (const slot of chosen) {
       const { part, entered } = slot.call;
       this.#host.assertLease();
@@ -269,8 +281,7 @@ class Dispatch {
         call: part.id,
         tool: part.tool,
         digest: callDigest(part),
-        // A re-run is allowed by the effect of the first entry, whatever today's registry says.
-        effect: entered?.effect ?? slot.checked?.prepared.effect ?? "write",
+        effect: effectOf(slot),
         key: entered?.key ?? part.id,
       });
       slot.progress = "running";

@@ -12,6 +12,7 @@ import type { Approver, Permission, Unanswered } from "../tool/approval.ts";
 import { type PreparedTools, prepareTools } from "../tool/prepare.ts";
 import type { ToolSet } from "../tool/tool.ts";
 import { type CompactionPolicy, compactionOf } from "./compaction.ts";
+import type { Snapshotter } from "./workspace-snapshot.ts";
 
 export interface Agent {
   /** Any AI SDK `LanguageModelV4`. */
@@ -58,6 +59,12 @@ export interface Agent {
   compaction?: Partial<CompactionPolicy>;
   /** How long a body may take to listen to its signal, ms. */
   toolGraceMs?: number;
+  /** Keeps the workspace before each step with effects, so that it can be brought back; default: nothing is kept. */
+  snapshot?: Snapshotter;
+  /** What becomes of a step whose workspace could not be kept: it runs all the same (default), or its turn fails. */
+  withoutSnapshot?: "go-on" | "stop";
+  /** How long a snapshot may take, ms; default a minute. */
+  snapshotMs?: number;
   /** The price of one request, in units of your price list. */
   price?(usage: Usage, model: ModelRef): number | undefined;
 }
@@ -85,6 +92,9 @@ export interface PreparedAgent {
   compaction: CompactionPolicy;
   /** What instructions and tools take of every request, estimated. */
   overheadTokens: number;
+  snapshot: Snapshotter | undefined;
+  withoutSnapshot: "go-on" | "stop";
+  snapshotMs: number;
   price: NonNullable<Agent["price"]>;
 }
 
@@ -120,6 +130,9 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     toolGraceMs: Math.min(agent.toolGraceMs ?? limit.toolGraceMs, limit.timerMs),
     batchOutputChars: agent.batchOutputChars ?? limit.batchOutputChars,
     windowTokens: agent.windowTokens,
+    snapshot: agent.snapshot,
+    withoutSnapshot: agent.withoutSnapshot ?? "go-on",
+    snapshotMs: Math.min(agent.snapshotMs ?? limit.snapshotMs, limit.timerMs),
     price: agent.price ?? (() => undefined),
   };
 }
@@ -128,6 +141,7 @@ const atLeast = {
   stepsPerTurn: 1,
   concurrentTools: 1,
   toolGraceMs: 0,
+  snapshotMs: 0,
   approvalMs: 0,
   pauseMs: 0,
   batchOutputChars: 0,
@@ -151,6 +165,7 @@ const words = {
   cache: ["auto", "off"],
   unanswered: ["deny", "wait", "abort"],
   afterAbort: ["keep", "return"],
+  withoutSnapshot: ["go-on", "stop"],
 } as const satisfies { [name in keyof Agent]?: readonly string[] };
 
 /** A word that nobody knows would be read as some other one. */

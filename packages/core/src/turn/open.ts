@@ -24,6 +24,7 @@ import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
 import type { TurnState } from "./state.ts";
 import { noCalls } from "./tools.ts";
+import { WorkspaceSnapshots } from "./workspace-snapshot.ts";
 
 export type DriveMode =
   /** A new input; an open turn is closed first. `id` makes it idempotent. */
@@ -82,6 +83,7 @@ export async function startDrive(
     abort,
     nudge,
     running: noCalls,
+    snapshots: new WorkspaceSnapshots(),
     returned: [],
     withdrawn: new Set(),
     mailRead: false,

@@ -56,7 +56,8 @@ function batchChars({ agent, ledger }: Driver): number {
   );
 }
 
-function hostOf({ ledger, lease, feed, effects, abort, store, session, inbox }: Driver): DispatchHost {
+function hostOf(driver: Driver): DispatchHost {
+  const { ledger, lease, feed, effects, abort, store, session, inbox, snapshots } = driver;
   return {
     stage: (event) => ledger.stage(event),
     commit: () => ledger.commit(),
@@ -65,6 +66,7 @@ function hostOf({ ledger, lease, feed, effects, abort, store, session, inbox }: 
       ledger.consume(post);
     },
     assertLease: () => lease.assertValid(),
+    beforeEffects: () => snapshots.due(driver),
     asked: (call) => {
       const approval = pendingApproval(call);
       if (approval) feed.push({ type: "approval.pending", approval });
