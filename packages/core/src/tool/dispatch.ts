@@ -8,6 +8,7 @@
  * 3. Each result is staged as it comes. When recording or scheduling fails, nothing more is admitted, started bodies
  *    are drained, and only then the fault goes on.
  */
+import { joinSignals } from "../attempt/joined-signal.ts";
 import type { Effects } from "../effects.ts";
 import { assert } from "../error.ts";
 import { limit } from "../limit.ts";
@@ -233,8 +234,10 @@ class Dispatch {
     const asking = new AbortController();
     slot.asking = asking;
     this.#host.asked(call);
-    const signal = AbortSignal.any([this.#options.signal, this.#failed.signal, asking.signal]);
-    const heard = ask(question, call.approval, this.#options, signal, this.#options.effects);
+    const wanted = joinSignals(this.#options.signal, this.#failed.signal, asking.signal);
+    const heard = ask(question, call.approval, this.#options, wanted.signal, this.#options.effects).finally(
+      wanted.release,
+    );
     this.#move(
       heard.then((answer) => {
         slot.asking = undefined;

@@ -1,6 +1,7 @@
 /**
  * Taking the lease and putting a driver together: settle or take over, then drive, then give the lease back.
  */
+import { joinSignals } from "../attempt/joined-signal.ts";
 import { targetOf } from "../context/target.ts";
 import { isPawlError, PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
@@ -56,8 +57,8 @@ export async function startDrive(
   signal.throwIfAborted();
   // The lease before the post: an input that we cannot drive is refused, not left behind.
   const lease = await DriverLease.acquire(store, session, holder, effects);
-  const stopped = AbortSignal.any([signal, lease.lost]);
-  const abort = new TurnAbort(stopped);
+  const stopped = joinSignals(signal, lease.lost);
+  const abort = new TurnAbort(stopped.signal);
   const input = (mode.kind === "settle" ? mode.id : undefined) ?? effects.id("in");
   /** The turn to report on, where no input tells it. While the log of a take-over is read, any turn may be it. */
   let ours = mode.kind === "continue" ? effects.id("t") : undefined;
@@ -65,7 +66,7 @@ export async function startDrive(
     mode.kind === "settle" ? inputs.includes(input) : ours === undefined || turn === ours,
   );
   const context = new LiveContext(store, session, targetOf(agent.header));
-  const patience = new Patience(effects, feed, agent.pauseMs, stopped);
+  const patience = new Patience(effects, feed, agent.pauseMs, stopped.signal);
   const ledger = new Ledger({ store, session, lease, effects, feed, patience, followers: [context, report] });
   const inbox = new Inbox(store, session, (turn) => {
     if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
@@ -96,6 +97,7 @@ export async function startDrive(
     if (mode.kind !== "close") await begin(driver, mode, { input, ours, signal });
     if (mode.kind === "settle" && !report.result && signal.aborted) await withdraw(driver, input).catch(() => {});
   } finally {
+    stopped.release();
     inbox.close();
     await lease.release().catch(() => {});
   }
