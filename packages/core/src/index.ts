@@ -95,6 +95,7 @@ export {
 } from "./turn/session.ts";
 export { type Subagent, type TaskInput, type TaskOptions, taskTool } from "./turn/task.ts";
 export { laws, verify } from "./turn/verify.ts";
+export type { WatchOptions } from "./turn/watch.ts";
 export { type Account, type Books, booksFold } from "./view/books.ts";
 export type { LiveItem, PendingApproval } from "./view/live.ts";
 export {
