@@ -100,6 +100,7 @@ export { type Account, type Books, booksFold } from "./view/books.ts";
 export type { LiveItem, PendingApproval } from "./view/live.ts";
 export {
   emptyTranscript,
+  isRetracted,
   readItem,
   type Transcript,
   type TranscriptItem,

@@ -1,0 +1,79 @@
+/** Where a session that is followed is shown: to a person as the driver's own terminal shows it, to a program line by line. */
+import { booksFold, type EventOf, type LiveItem, type LogEntry, type PendingApproval } from "@pawl/core";
+import { LiveView } from "./live-view.ts";
+import { StatusLine } from "./status-line.ts";
+import { line, type Tone } from "./style.ts";
+import { printEntry } from "./summary.ts";
+import { booksWords, callWords, failureWords, inputText, outcomeWords } from "./words.ts";
+
+export interface FollowScreen {
+  show(item: LiveItem): void;
+  /** What is no item: who drives, and what it waits for. */
+  say(tone: Tone, text: string, waiting?: string): void;
+  /** A command that can be pasted. */
+  command(text: string): void;
+  end(): void;
+}
+
+/** `whose`: the process that asks the question. */
+export function questionWords({ tool, input }: PendingApproval, whose: string | undefined): string {
+  return `? ${callWords(tool, input, 120)} waits for an answer${whose === undefined ? "" : ` at the terminal of ${whose}`}`;
+}
+
+/** Facts as `pawl run --json` prints them; words and questions as what they are, without a `seq`. */
+export function programScreen(): FollowScreen {
+  return {
+    show(item) {
+      if (item.type === "entry") printEntry(item.entry);
+      else process.stdout.write(`${JSON.stringify(item)}\n`);
+    },
+    say: (_, text) => void process.stderr.write(`pawl: ${text.replace(/^! /, "")}\n`),
+    command: (text) => void process.stderr.write(`${text}\n`),
+    end: () => {},
+  };
+}
+
+/** `before`: what was recorded ahead of what is shown. `whose`: who asks, when a question comes. */
+export function personScreen(before: readonly LogEntry[], whose: () => string | undefined): FollowScreen {
+  const { stdout, stderr } = process;
+  const out = stdout.isTTY ? stdout : stderr;
+  const status = new StatusLine(out);
+  const view = new LiveView({ text: stdout, story: out, status, role: "watches", reached: () => {} });
+  view.prime(before);
+  let books = before.reduce(reckoned, booksFold.init());
+  return {
+    show(item) {
+      if (item.type === "entry") books = reckoned(books, item.entry);
+      const event = item.type === "entry" ? item.entry.event : undefined;
+      if (event?.type === "input.accepted") {
+        view.gap();
+        view.line("strong", `> ${line(inputText(event.content), 120)}`);
+      }
+      view.show(item);
+      if (item.type === "approval.pending") {
+        view.line("warn", questionWords(item.approval, whose()));
+        status.show(() => "waiting for an answer");
+      }
+      if (event?.type === "turn.ended") showEnd(view, event, booksWords(books));
+    },
+    say(tone, text, waiting) {
+      view.line(tone, text);
+      if (waiting !== undefined) status.show(() => waiting);
+    },
+    command: (text) => view.command("quiet", text),
+    end: () => view.end(),
+  };
+}
+
+/** Of one turn. */
+function reckoned(books: ReturnType<typeof booksFold.init>, entry: LogEntry): ReturnType<typeof booksFold.init> {
+  return booksFold.step(entry.event.type === "turn.started" ? booksFold.init() : books, entry);
+}
+
+function showEnd(view: LiveView, { outcome, failure }: EventOf<"turn.ended">, [cost, ...lost]: string[]): void {
+  const good = outcome.type === "completed";
+  view.gap();
+  view.line(good ? "good" : "bad", `${good ? "✓" : "✗"} ${outcomeWords(outcome)} · ${cost}`);
+  for (const words of lost) view.line("quiet", `  ${words}`);
+  if (failure && failure.kind !== "aborted") view.line("bad", `  ${failureWords(failure)}`);
+}
