@@ -1,5 +1,6 @@
 /** Where a session that is followed is shown: to a person as the driver's own terminal shows it, to a program line by line. */
 import { booksFold, type EventOf, type LiveItem, type LogEntry, type PendingApproval } from "@pawl/core";
+import { type Driver, holderWords } from "./driver-watch.ts";
 import { LiveView } from "./live-view.ts";
 import { StatusLine } from "./status-line.ts";
 import { line, type Tone } from "./style.ts";
@@ -9,15 +10,15 @@ import { booksWords, callWords, failureWords, inputText, outcomeWords } from "./
 export interface FollowScreen {
   show(item: LiveItem): void;
   /** What is no item: who drives, and what it waits for. */
-  say(tone: Tone, text: string, waiting?: string): void;
+  say(tone: Tone, text: string): void;
   /** A command that can be pasted. */
   command(text: string): void;
   end(): void;
 }
 
-/** `whose`: the process that asks the question. */
-export function questionWords({ tool, input }: PendingApproval, whose: string | undefined): string {
-  return `? ${callWords(tool, input, 120)} waits for an answer${whose === undefined ? "" : ` at the terminal of ${whose}`}`;
+/** `asks`: whose process asks the question, if that is known. */
+export function questionWords({ tool, input }: PendingApproval, asks: Driver["holder"]): string {
+  return `? ${callWords(tool, input, 120)} waits for an answer${asks ? ` at the terminal of ${holderWords(asks)}` : ""}`;
 }
 
 /** Facts as `pawl run --json` prints them; words and questions as what they are, without a `seq`. */
@@ -33,13 +34,15 @@ export function programScreen(): FollowScreen {
   };
 }
 
-/** `before`: what was recorded ahead of what is shown. `whose`: who asks, when a question comes. */
-export function personScreen(before: readonly LogEntry[], whose: () => string | undefined): FollowScreen {
+/** `before`: what was recorded ahead of what is shown. `driver`: who drives now. */
+export function personScreen(before: readonly LogEntry[], driver: () => Driver | undefined): FollowScreen {
   const { stdout, stderr } = process;
   const out = stdout.isTTY ? stdout : stderr;
   const status = new StatusLine(out);
   const view = new LiveView({ text: stdout, story: out, status, role: "watches", reached: () => {} });
   view.prime(before);
+  // What the turn would do next it does not do without a driver.
+  const waits = () => driver()?.isLeft && status.show(() => "waiting for a process that takes the turn over");
   let books = before.reduce(reckoned, booksFold.init());
   return {
     show(item) {
@@ -51,14 +54,16 @@ export function personScreen(before: readonly LogEntry[], whose: () => string | 
       }
       view.show(item);
       if (item.type === "approval.pending") {
-        view.line("warn", questionWords(item.approval, whose()));
+        view.line("warn", questionWords(item.approval, driver()?.holder));
         status.show(() => "waiting for an answer");
       }
       if (event?.type === "turn.ended") showEnd(view, event, booksWords(books));
+      else waits();
     },
-    say(tone, text, waiting) {
+    say(tone, text) {
+      status.hide();
       view.line(tone, text);
-      if (waiting !== undefined) status.show(() => waiting);
+      waits();
     },
     command: (text) => view.command("quiet", text),
     end: () => view.end(),

@@ -5,7 +5,7 @@
  */
 import { type LogEntry, openSession, PawlError, type Runtime, type Session, type SessionSummary } from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
-import { DriverWatch, holderWords } from "./driver-watch.ts";
+import { DriverWatch } from "./driver-watch.ts";
 import { type FollowScreen, personScreen, programScreen } from "./follow-screen.ts";
 import { commandLine, lastModel } from "./next-command.ts";
 import { line } from "./style.ts";
@@ -87,15 +87,12 @@ function isLast({ event, seq }: LogEntry, { head, lease, seq: known }: SessionSu
 
 async function follow(followed: Followed, options: FollowOptions): Promise<void> {
   const { session, summary, entries, after, leaving } = followed;
+  let driver: DriverWatch | undefined;
   const before = entries.filter(({ seq }) => seq <= after);
-  const whose = () => {
-    const holder = driver.driver?.holder;
-    return holder && holderWords(holder);
-  };
-  const screen = options.json ? programScreen() : personScreen(before, whose);
+  const screen = options.json ? programScreen() : personScreen(before, () => driver?.driver);
   const title = summary.head.title === undefined ? "" : `: ${line(summary.head.title, 72)}`;
   screen.say("quiet", `following session ${session.id}${title}`);
-  const driver = driverOf(followed, options, screen);
+  driver = driverOf(followed, options, screen);
   try {
     if (isIdle(summary) && after >= summary.seq && !options.forever) return sayIdle(screen, summary);
     driver.start();
@@ -127,7 +124,7 @@ function driverOf(
       look: () => session.summary(),
       news({ driver, said }) {
         if (!said) return;
-        screen.say(said.tone, said.text, driver.isLeft ? "waiting for a process that takes the turn over" : undefined);
+        screen.say(said.tone, said.text);
         if (driver.isLeft) screen.command(`  To go on inside the turn: ${resume}`);
       },
       idle: () => (options.forever ? undefined : leaving.abort()),
