@@ -143,6 +143,17 @@ withStore(program.command("show"))
     exitCode = await showSession(id, options);
   });
 
+withStore(program.command("follow"))
+  .description("watch a session that another process drives, live, until its turn ends; touches nothing")
+  .argument("<id>", `the session: ${anyWay}`)
+  .option("--after <SEQ>", "begin behind this record (default: with the open turn; 0: from the start)", wholeNumber)
+  .option("--forever", "go on with later turns, until Ctrl-C")
+  .addHelpText("after", "\nExample:\n  pawl follow s_01K9WBZ")
+  .action(async (id, options) => {
+    const { followSession } = await import("./follow.ts");
+    exitCode = await followSession(id, options);
+  });
+
 withStore(program.command("verify"))
   .description("check the laws on a session's log")
   .argument("<id>", `the session: ${anyWay}`)

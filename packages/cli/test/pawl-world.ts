@@ -157,9 +157,10 @@ export class World {
   }
 
   /** The same, where each text is typed once its words have appeared behind those of the one before. */
-  async atTerminal(typed: readonly [RegExp, string][], args: readonly string[]): Promise<Ended> {
+  async atTerminal(typed: readonly [RegExp, string | (() => string)][], args: readonly string[]): Promise<Ended> {
     const line = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(" ");
-    const child = spawn("script", ["-qec", line, "/dev/null"], {
+    // `exec`: a shell in between would die of a Ctrl-C that the program takes well.
+    const child = spawn("script", ["-qec", `exec ${line}`, "/dev/null"], {
       cwd: this.work,
       env: { ...this.env, NO_COLOR: "1", TERM: "dumb" },
       stdio: ["pipe", "pipe", "pipe"],
@@ -170,7 +171,7 @@ export class World {
     const type = (chunk: string) => {
       seen += chunk;
       for (let next = left[0]; next?.[0].test(seen); next = left[0]) {
-        child.stdin.write(next[1]);
+        child.stdin.write(typeof next[1] === "string" ? next[1] : next[1]());
         seen = seen.replace(next[0], "");
         left.shift();
       }

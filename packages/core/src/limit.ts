@@ -59,4 +59,9 @@ export const limit = {
   /** The partial journal writes at most this often, or this much: the bounded loss of a crash. */
   partialMs: 250,
   partialChars: 4_096,
+  /** How often a watcher looks into it: while words come, and while none do. */
+  watchMs: 100,
+  watchQuietMs: 500,
+  /** Each look reads all of it: a long answer is looked at more rarely, about a megabyte a second. */
+  watchCharsPerMs: 1_000,
 } as const;

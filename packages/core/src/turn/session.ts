@@ -26,6 +26,7 @@ import { type DriveMode, startDrive } from "./open.ts";
 import { pendingApprovals, standingAnswers } from "./question.ts";
 import { contentOf, inputId, type QueuedInput, queueOf } from "./queue.ts";
 import type { TurnResult } from "./report.ts";
+import { type WatchOptions, watch } from "./watch.ts";
 
 /** What sessions live in: a store, the outside world, and who we are. */
 export interface Runtime {
@@ -240,6 +241,16 @@ export class Session {
       yield* await decodePage(this.#runtime.store, this.id, records, after);
       after = records.at(-1)?.seq ?? after;
     }
+  }
+
+  /**
+   * What the driver's own subscribers see, whoever drives and wherever: facts from `after` on, what is said meanwhile,
+   * questions that wait. Words come as the driver writes them down, about four times a second; what a message
+   * has more comes right before its end. Of an attempt that is open at `after` they come from their beginning. Ends with
+   * the signal. A tool's progress, `paused` and `warning` are told by the driver's own process alone.
+   */
+  watch(options: WatchOptions): AsyncIterable<LiveItem> {
+    return watch(this.#runtime, this.id, options);
   }
 
   async #answer(id: string, body: AnswerBody | RevocationBody, problem: string | undefined): Promise<string> {
