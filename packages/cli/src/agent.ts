@@ -1,7 +1,7 @@
 /** The coding agent: instructions, tools and rules for one workspace. */
 
 import { platform } from "node:os";
-import type { Agent } from "@pawl/core";
+import type { Agent, ToolSet } from "@pawl/core";
 import type { ChosenModel } from "./model.ts";
 import { Questions } from "./question.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
@@ -18,16 +18,18 @@ export interface AgentOptions {
   yes: boolean;
   idleMs?: number;
   windowTokens?: number;
+  /** Tools beside those of the workspace: of MCP servers. */
+  serverTools?: ToolSet;
 }
 
 export function codingAgent(options: AgentOptions): Agent {
-  const { chosen, cwd, spillDir, commandDir, questions, yes, idleMs, windowTokens } = options;
+  const { chosen, cwd, spillDir, commandDir, questions, yes, idleMs, windowTokens, serverTools } = options;
   return {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
     instructions: instructions(cwd),
-    tools: workspaceTools({ cwd, spillDir, commandDir }),
+    tools: { ...workspaceTools({ cwd, spillDir, commandDir }), ...serverTools },
     permission: ({ effect }) => (yes || questions.allAllowed || effect === "read" ? "allow" : "ask"),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(windowTokens === undefined ? {} : { windowTokens }),

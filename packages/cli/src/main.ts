@@ -1,5 +1,5 @@
 /** `pawl`: the command line. One clear line for every error, and an exit code that tells (see the README). */
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { badInput, exitHelp, exitOfError } from "./exit.ts";
 
@@ -45,6 +45,7 @@ function withModel(command: Command): Command {
       "the model's context window: the conversation is then shortened before it is full",
       tokens,
     )
+    .addOption(new Option("--mcp-config <FILE>", 'MCP servers: { "mcpServers": { "NAME": { … } } }').hideHelp())
     .option("--yes", "allow every tool without asking")
     .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
 }

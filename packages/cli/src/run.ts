@@ -17,6 +17,8 @@ import { exitOfOutcome } from "./exit.ts";
 import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
 import { LiveView } from "./live-view.ts";
+import type { ServersConfig } from "./mcp/server-config.ts";
+import type { ConnectedServers } from "./mcp/servers.ts";
 import { type ChosenModel, chooseModel, type ModelOptions } from "./model.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
 import { Questions } from "./question.ts";
@@ -36,6 +38,10 @@ export interface RunOptions extends ModelOptions {
   window?: number;
   yes?: boolean;
   json?: boolean;
+  /** MCP servers by name. */
+  servers?: ServersConfig;
+  /** A file that names more of them; where both do, it counts. */
+  mcpConfig?: string;
 }
 
 /** A turn that has been asked for, and what a watcher needs. */
@@ -93,10 +99,12 @@ async function watched(
   const interruption = new Interruption();
   const seen: Partial<Summary> = { session: options.session ?? null };
   let runtime: Runtime | undefined;
+  let servers: ConnectedServers | undefined;
   try {
     // Everything that can be wrong about the words is said before anything is made.
     const chosen = chooseModel(options);
     if (options.cwd !== undefined) workspaceFolder(options.cwd);
+    const named = await serversOf(options);
     const dir = storeFolder(options.store);
     const opened = await openRuntime({ dir });
     runtime = opened;
@@ -104,6 +112,7 @@ async function watched(
     const target = await targetOf(opened, options, mustExist);
     const cwd = await folderOf(opened, target, options.cwd);
     const questions = new Questions();
+    servers = named && (await connected(named, cwd, interruption.signal));
     const agent = codingAgent({
       chosen,
       cwd,
@@ -112,6 +121,7 @@ async function watched(
       questions,
       yes: options.yes === true,
       ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
+      ...(servers ? { serverTools: await servers.tools() } : {}),
       ...(options.window === undefined ? {} : { windowTokens: options.window }),
     });
     const begun = await begin(opened, target, cwd);
@@ -128,8 +138,21 @@ async function watched(
     return exitOfOutcome("aborted");
   } finally {
     interruption.release();
+    await servers?.close();
     await runtime?.store.close();
   }
+}
+
+/** Undefined where none is named: then nothing of it is loaded. */
+async function serversOf({ servers, mcpConfig }: RunOptions): Promise<ServersConfig | undefined> {
+  if (mcpConfig === undefined) return servers && Object.keys(servers).length > 0 ? servers : undefined;
+  const { readServersFile } = await import("./mcp/config-file.ts");
+  return { ...servers, ...readServersFile(mcpConfig) };
+}
+
+async function connected(servers: ServersConfig, cwd: string, signal: AbortSignal): Promise<ConnectedServers> {
+  const { connectServers } = await import("./mcp/servers.ts");
+  return connectServers(servers, { cwd, signal, warn: (text) => void process.stderr.write(`pawl: ${text}\n`) });
 }
 
 /** A disk that stayed full: what was done is in the log, and the turn can be taken up again. */
