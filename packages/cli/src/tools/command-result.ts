@@ -48,7 +48,7 @@ export async function commandResult(
 }
 
 /** How it ended and what it left behind, each in a line. */
-function endNotes(end: CommandEnd, timeoutMs: number, silent: boolean): string[] {
+export function endNotes(end: CommandEnd, timeoutMs: number, silent: boolean): string[] {
   const notes = [`[${silent ? "no output; " : ""}${exitText(end)}]`];
   if (end.stopped === "deadline") {
     notes.push(
@@ -57,6 +57,10 @@ function endNotes(end: CommandEnd, timeoutMs: number, silent: boolean): string[]
   }
   if (end.stopped === "aborted") notes.push("[it was ended because the call was aborted; its effects so far stand]");
   if (end.stopped === "exit") notes.push("[it was ended because the agent was told to quit; its effects so far stand]");
+  if (end.stopped === "killed") notes.push("[it was ended by job_kill; its effects so far stand]");
+  if (end.stopped === "orphaned") {
+    notes.push("[it was ended because the agent that had started it was long dead; its effects so far stand]");
+  }
   if (end.group.length > 0) {
     const what = end.stopped
       ? "these processes have survived KILL"

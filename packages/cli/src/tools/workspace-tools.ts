@@ -8,6 +8,8 @@ import { editTool } from "./edit.ts";
 import { FileMemory } from "./file-memory.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
+import { jobKillTool, jobOutputTool } from "./job-tools.ts";
+import { Jobs } from "./jobs.ts";
 import { lsTool } from "./ls.ts";
 import { readTool } from "./read.ts";
 import { SpillFolder } from "./spill-folder.ts";
@@ -29,23 +31,26 @@ export interface WorkspaceToolsOptions {
 }
 
 /**
- * `read`, `write`, `edit`, `bash`, `ls`, `glob` and `grep`, which know of each other what the agent has read. Throws
+ * `read`, `write`, `edit`, `bash` with `job_output` and `job_kill`, `ls`, `glob` and `grep`, which know of each other what the agent has read. Throws
  * `INVALID_INPUT` if `cwd` is not a folder.
  *
  * Locks: a file tool locks the file's real path; `ls`, `glob` and `grep` read everything (`*`), so that they wait for whoever
- * writes and overlap with each other and with reads; `bash` writes everything.
+ * writes and overlap with each other and with reads; `bash` writes everything, but a job that it started holds no lock.
  */
 export function workspaceTools(options: WorkspaceToolsOptions): ToolSet {
   const { cwd, env = commandEnvironment(process.env), spillDir, commandDir } = options;
   const workspace = new Workspace(cwd);
   const memory = new FileMemory();
   const archive = new CommandArchive(commandDir);
+  const jobs = new Jobs(archive, workspace.root);
   const spill = new SpillFolder(spillDir, (folder) => workspace.giveForReading(folder));
   return {
     read: readTool(workspace, memory),
     write: writeTool(workspace, memory),
     edit: editTool(workspace, memory),
-    bash: bashTool({ workspace, spill, archive, env }),
+    bash: bashTool({ workspace, spill, archive, env, jobs }),
+    job_output: jobOutputTool(jobs, spill),
+    job_kill: jobKillTool(jobs, spill),
     ls: lsTool(workspace),
     glob: globTool(workspace),
     grep: grepTool(workspace, env),
