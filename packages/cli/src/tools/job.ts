@@ -41,7 +41,8 @@ export class Job {
   /** Everything that it said has been told. */
   told = false;
   readonly #timeoutMs: number;
-  readonly #ours: boolean;
+  /** Our supervisor tells us how it is. */
+  #ours: boolean;
   #read = 0;
   #kept: string | undefined;
   #changed = Promise.withResolvers<void>();
@@ -55,10 +56,16 @@ export class Job {
     this.#ours = whose === "ours";
   }
 
+  get ours(): boolean {
+    return this.#ours;
+  }
+
   /** Our supervisor has an answer. */
   answered(answer: Answer): void {
     if (answer.type === "ended") this.state = { type: "ended", record: answer.record, rescued: answer.rescued };
-    else this.state = answer;
+    else if (answer.type === "refused") this.state = answer;
+    // From now on its folder says it, as to any other process.
+    else this.#ours = false;
     this.changed();
   }
 
@@ -69,8 +76,10 @@ export class Job {
 
   /** Looks how it is, where nobody tells us. */
   async refresh(): Promise<void> {
-    if ((this.#ours && this.state.type !== "lost") || this.state.type === "ended") return;
+    if (this.#ours || this.state.type !== "running") return;
     this.state = await stateOf(this.folder);
+    // Nobody else will.
+    if (this.state.type === "lost") await this.end();
   }
 
   /** Resolves when it has ended, or has said something new where that is enough, or when the time is over. */

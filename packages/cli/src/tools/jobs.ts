@@ -104,9 +104,8 @@ export class Jobs {
 
   /** Told to end; that it has ended is to be waited for. */
   async kill(job: Job): Promise<void> {
-    const ours = this.#jobs.get(job.id)?.kill;
-    if (ours && job.state.type !== "lost") ours.abort();
-    else await job.end();
+    this.#jobs.get(job.id)?.kill?.abort();
+    if (!job.ours) await job.end();
   }
 
   #adopt(job: Job): Job {
