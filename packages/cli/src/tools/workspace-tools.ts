@@ -5,12 +5,14 @@ import { bashTool } from "./bash.ts";
 import { CommandArchive } from "./command-archive.ts";
 import { commandEnvironment } from "./command-env.ts";
 import { editTool } from "./edit.ts";
+import { fetchTool } from "./fetch.ts";
 import { FileMemory } from "./file-memory.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { jobKillTool, jobOutputTool } from "./job-tools.ts";
 import { Jobs } from "./jobs.ts";
 import { lsTool } from "./ls.ts";
+import type { FetchGuard } from "./page-request.ts";
 import { readTool } from "./read.ts";
 import { SpillFolder } from "./spill-folder.ts";
 import { Workspace } from "./workspace.ts";
@@ -28,10 +30,12 @@ export interface WorkspaceToolsOptions {
    * the store, the same for whoever may take a session over. Without it, such a command's outcome is unknown.
    */
   commandDir?: string | undefined;
+  /** Which private addresses `fetch` may fetch from; default: none. */
+  fetch?: FetchGuard | undefined;
 }
 
 /**
- * `read`, `write`, `edit`, `bash` with `job_output` and `job_kill`, `ls`, `glob` and `grep`, which know of each other what the agent has read. Throws
+ * `read`, `write`, `edit`, `bash` with `job_output` and `job_kill`, `ls`, `glob`, `grep` and `fetch`, which know of each other what the agent has read. Throws
  * `INVALID_INPUT` if `cwd` is not a folder.
  *
  * Locks: a file tool locks the file's real path; `ls`, `glob` and `grep` read everything (`*`), so that they wait for whoever
@@ -51,6 +55,7 @@ export function workspaceTools(options: WorkspaceToolsOptions): ToolSet {
     bash: bashTool({ workspace, spill, archive, env, jobs }),
     job_output: jobOutputTool(jobs, spill),
     job_kill: jobKillTool(jobs, spill),
+    fetch: fetchTool(options.fetch ?? {}),
     ls: lsTool(workspace),
     glob: globTool(workspace),
     grep: grepTool(workspace, env),
