@@ -29,7 +29,16 @@ export function codingAgent(options: AgentOptions): Agent {
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
     instructions: instructions(cwd),
-    tools: { ...workspaceTools({ cwd, spillDir, commandDir }), ...serverTools },
+    tools: {
+      ...workspaceTools({
+        cwd,
+        spillDir,
+        commandDir,
+        images: chosen.images,
+        asker: Questions.possible ? questions.asker : undefined,
+      }),
+      ...serverTools,
+    },
     permission: ({ effect }) => (yes || questions.allAllowed || effect === "read" ? "allow" : "ask"),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(windowTokens === undefined ? {} : { windowTokens }),

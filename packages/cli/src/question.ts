@@ -6,6 +6,7 @@
 import { createInterface } from "node:readline";
 import type { ApprovalAnswer, Approver, PermissionQuestion } from "@pawl/core";
 import { printable, toned } from "./style.ts";
+import type { Asker } from "./tools/ask.ts";
 import { callWords } from "./words.ts";
 
 /** Lines of what is to be run or written; more would push the question off a small screen. */
@@ -26,7 +27,29 @@ export class Questions {
     this.#place(call).resolve();
   }
 
-  readonly approver: Approver = async (question, signal): Promise<ApprovalAnswer> => {
+  /** One question at a time: the terminal has one line to answer in. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  readonly approver: Approver = (question, signal) => this.#inTurn(() => this.#approve(question, signal));
+
+  /** An answer may be the number of a choice. */
+  readonly asker: Asker = ({ call, question, choices }, signal) =>
+    this.#inTurn(async () => {
+      await this.#place(call).promise;
+      const lines = [question, ...choices.map((choice, at) => `  ${at + 1}. ${choice}`)].map((each) => printable(each));
+      process.stderr.write(`${toned("warn", `? ${lines.join("\n")}`, process.stderr)}\n  Your answer: `);
+      const answer = await nextLine(signal);
+      if (answer === undefined) process.stderr.write("\n");
+      return choices[Number(answer?.trim()) - 1] ?? answer;
+    });
+
+  #inTurn<T>(ask: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(ask);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #approve(question: PermissionQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
     await this.#place(question.call).promise;
     if (this.allAllowed) return { answer: "allow", by: "terminal" };
     process.stderr.write(`${asked(question)}  Allow this? [y]es, [a]ll in this run, [N]o: `);
@@ -37,7 +60,7 @@ export class Questions {
     }
     this.allAllowed ||= /^a(ll)?$/i.test(answer.trim());
     return { answer: this.allAllowed || /^y(es)?$/i.test(answer.trim()) ? "allow" : "deny", by: "terminal" };
-  };
+  }
 
   #place(call: string): PromiseWithResolvers<void> {
     const known = this.#reached.get(call) ?? Promise.withResolvers<void>();

@@ -191,6 +191,8 @@ async function printEvents({ session, before, isNew, start }: Begun, watch: Watc
 /** What is no event of the log, and yet not to be missed. */
 function tellProgram(item: LiveItem, questions: Questions): void {
   if (item.type === "approval.pending") questions.reached(item.approval.call);
+  if (item.type === "tool.progress" && typeof (item.data as { asks?: unknown } | null)?.asks === "string")
+    questions.reached(item.call);
   if (item.type === "paused") process.stderr.write(`pawl: ${pausedWords(item.reason)}\n`);
   if (item.type === "resumed") process.stderr.write(`pawl: ${resumedWords}\n`);
 }

@@ -1,6 +1,7 @@
 /** The tools of the coding agent, for one workspace. */
 
 import type { ToolSet } from "@pawl/core";
+import { type Asker, askTool } from "./ask.ts";
 import { bashTool } from "./bash.ts";
 import { CommandArchive } from "./command-archive.ts";
 import { commandEnvironment } from "./command-env.ts";
@@ -15,6 +16,7 @@ import { lsTool } from "./ls.ts";
 import type { FetchGuard } from "./page-request.ts";
 import { readTool } from "./read.ts";
 import { SpillFolder } from "./spill-folder.ts";
+import { todoTool } from "./todo.ts";
 import { Workspace } from "./workspace.ts";
 import { writeTool } from "./write.ts";
 
@@ -32,10 +34,14 @@ export interface WorkspaceToolsOptions {
   commandDir?: string | undefined;
   /** Which private addresses `fetch` may fetch from; default: none. */
   fetch?: FetchGuard | undefined;
+  /** Whether the model takes pictures: then `read` gives them; default `name`. */
+  images?: "send" | "name" | undefined;
+  /** Who answers a question of the model; without one it is told that nobody can be asked. */
+  asker?: Asker | undefined;
 }
 
 /**
- * `read`, `write`, `edit`, `bash` with `job_output` and `job_kill`, `ls`, `glob`, `grep` and `fetch`, which know of each other what the agent has read. Throws
+ * `read`, `write`, `edit`, `bash` with `job_output` and `job_kill`, `ls`, `glob`, `grep`, `fetch`, `todo` and `ask`, which know of each other what the agent has read. Throws
  * `INVALID_INPUT` if `cwd` is not a folder.
  *
  * Locks: a file tool locks the file's real path; `ls`, `glob` and `grep` read everything (`*`), so that they wait for whoever
@@ -49,7 +55,7 @@ export function workspaceTools(options: WorkspaceToolsOptions): ToolSet {
   const jobs = new Jobs(archive, workspace.root);
   const spill = new SpillFolder(spillDir, (folder) => workspace.giveForReading(folder));
   return {
-    read: readTool(workspace, memory),
+    read: readTool(workspace, memory, options.images),
     write: writeTool(workspace, memory),
     edit: editTool(workspace, memory),
     bash: bashTool({ workspace, spill, archive, env, jobs }),
@@ -59,5 +65,7 @@ export function workspaceTools(options: WorkspaceToolsOptions): ToolSet {
     ls: lsTool(workspace),
     glob: globTool(workspace),
     grep: grepTool(workspace, env),
+    todo: todoTool(),
+    ask: askTool(options.asker),
   };
 }
