@@ -61,10 +61,11 @@ test("names are nouns of the vocabulary, faces are at the top", () => {
 });
 
 /** A floor of core may import itself and what is listed: log <- store, attempt, tool, context, view <- turn <- faces. */
-const ground = ["log", "error", "effects", "limit"];
+const ground = ["log", "error", "effects", "limit", "signal"];
 const floors: Record<string, string[]> = {
   error: [],
   limit: [],
+  signal: [],
   effects: ["limit"],
   log: ["error", "limit"],
   store: ground,

@@ -2,7 +2,7 @@
 
 import { platform } from "node:os";
 import { join } from "node:path";
-import { type Agent, type Runtime, taskTool } from "@pawl/core";
+import { type Agent, type Runtime, type ToolSet, taskTool } from "@pawl/core";
 import type { Mode } from "./config/schema.ts";
 import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
@@ -12,6 +12,7 @@ import { folderSnapshotter } from "./snapshot/snapshotter.ts";
 import { subagents } from "./subagents.ts";
 import type { TaskWatch } from "./task-watch.ts";
 import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
+import { maskedTools } from "./tools/masked-tools.ts";
 import type { Sandbox } from "./tools/sandbox.ts";
 import { SecretMask } from "./tools/secret-mask.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
@@ -27,25 +28,41 @@ export interface AgentOptions {
   questions: Questions;
   /** Hears what happens in the sessions of tasks. */
   tasks: TaskWatch;
+  /** Tools beside those of the workspace: of MCP servers. */
+  serverTools?: ToolSet;
 }
 
-export function codingAgent({ runtime, setup, sandbox, cwd, dir, questions, tasks }: AgentOptions): Agent {
+export function codingAgent({
+  runtime,
+  setup,
+  sandbox,
+  cwd,
+  dir,
+  questions,
+  tasks,
+  serverTools = {},
+}: AgentOptions): Agent {
   const { chosen } = setup;
   const { idleMs, window, mode, env, pricing } = setup.config.values;
   const price = pricingFor(pricing, chosen.word);
   const allow = allowedNames(process.env, env);
   const secrets = withheldSecrets(process.env, allow);
   const key = chosen.key === undefined ? [] : [{ name: chosen.keyEnv, value: chosen.key }];
-  const tools = () =>
-    workspaceTools({
+  const mask = new SecretMask([...key, ...secrets]);
+  const tools = () => ({
+    ...workspaceTools({
       cwd,
       env: commandEnvironment(process.env, allow),
       spillDir: join(dir, "spill"),
       commandDir: join(dir, "commands"),
       sandbox,
       readable: setup.guidance.readable,
-      mask: new SecretMask([...key, ...secrets]),
-    });
+      mask,
+      images: chosen.images,
+      asker: Questions.possible ? questions.asker : undefined,
+    }),
+    ...maskedTools(serverTools, mask),
+  });
   const base: Omit<Agent, "tools" | "instructions"> = {
     model: chosen.model,
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),

@@ -14,6 +14,11 @@ export interface ChildScreen {
   asks(call: string): void;
 }
 
+/** The `ask` tool says so when its question is next. */
+function asksPerson(data: unknown): boolean {
+  return typeof (data as { asks?: unknown } | null)?.asks === "string";
+}
+
 export class ChildLines {
   readonly #screen: ChildScreen;
   readonly #calls = new Map<string, string>();
@@ -24,6 +29,7 @@ export class ChildLines {
 
   show(item: LiveItem, child: Child): void {
     if (item.type === "approval.pending") return this.#asks(item.approval.call, child);
+    if (item.type === "tool.progress" && asksPerson(item.data)) return this.#screen.asks(item.call);
     if (item.type !== "entry") return;
     const { event } = item.entry;
     switch (event.type) {

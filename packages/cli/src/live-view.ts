@@ -307,7 +307,8 @@ export class LiveView {
 
   #progress(id: string, data: unknown): void {
     const call = this.#calls.get(id);
-    const { output } = (data ?? {}) as { output?: unknown };
+    const { output, asks } = (data ?? {}) as { output?: unknown; asks?: unknown };
+    if (typeof asks === "string") return this.asks(id);
     if (call && typeof output === "string") call.said = line(output.trimEnd().split("\n").at(-1) ?? "", 60);
   }
 

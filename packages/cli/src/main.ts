@@ -49,6 +49,12 @@ function withModel(command: Command): Command {
     )
     .addOption(
       new Option(
+        "--mcp-config <FILE>",
+        'MCP servers besides those of the configuration: { "mcpServers": { "NAME": { … } } }',
+      ).hideHelp(),
+    )
+    .addOption(
+      new Option(
         "--mode <MODE>",
         "plan: only what reads; ask: before anything is changed (default); accept-edits: edits run, commands are asked; all: everything",
       ).choices(["plan", "ask", "accept-edits", "all"]),

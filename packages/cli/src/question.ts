@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import type { ApprovalAnswer, Approver, PermissionQuestion } from "@pawl/core";
 import { type Grant, proposedGrant } from "./grant.ts";
 import { line, printable, toned } from "./style.ts";
+import type { Asker } from "./tools/ask.ts";
 import { callWords } from "./words.ts";
 
 /** Lines of what is to be run or written; more would push the question off a small screen. */
@@ -30,13 +31,27 @@ export class Questions {
     this.#place(call).resolve();
   }
 
-  readonly approver: Approver = (question, signal) => {
-    const answer = this.#free.then(() => this.#ask(question, signal));
+  readonly approver: Approver = (question, signal) => this.#inTurn(() => this.#approve(question, signal));
+
+  /** An answer may be the number of a choice. */
+  readonly asker: Asker = ({ call, question, choices }, signal) =>
+    this.#inTurn(async () => {
+      signal.throwIfAborted();
+      await this.#onScreen(call, signal);
+      const lines = [question, ...choices.map((choice, at) => `  ${at + 1}. ${choice}`)].map((each) => printable(each));
+      process.stderr.write(`${toned("warn", `? ${lines.join("\n")}`, process.stderr)}\n  Your answer: `);
+      const answer = await nextLine(signal);
+      if (answer === undefined) process.stderr.write("\n");
+      return choices[Number(answer?.trim()) - 1] ?? answer;
+    });
+
+  #inTurn<T>(ask: () => Promise<T>): Promise<T> {
+    const answer = this.#free.then(ask);
     this.#free = answer.catch(() => {});
     return answer;
-  };
+  }
 
-  async #ask(question: PermissionQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
+  async #approve(question: PermissionQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
     // Answered elsewhere, or stopped, while another was on the screen.
     signal.throwIfAborted();
     await this.#onScreen(question.call, signal);

@@ -17,6 +17,8 @@ import { exitOfOutcome } from "./exit.ts";
 import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
 import { LiveView } from "./live-view.ts";
+import type { ServersConfig } from "./mcp/server-config.ts";
+import type { ConnectedServers } from "./mcp/servers.ts";
 import type { ChosenModel } from "./model.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
 import { Questions } from "./question.ts";
@@ -34,6 +36,8 @@ export interface RunOptions extends SetupOptions {
   session?: string;
   forkFrom?: string;
   json?: boolean;
+  /** A file that names MCP servers besides those of the configuration. */
+  mcpConfig?: string;
 }
 
 /** A turn that has been asked for, and what a watcher needs. */
@@ -91,6 +95,7 @@ async function watched(
   const interruption = new Interruption();
   const seen: Partial<Summary> = { session: options.session ?? null };
   let runtime: Runtime | undefined;
+  let servers: ConnectedServers | undefined;
   try {
     // Everything that can be wrong about the words is said before anything is made.
     let setup = await setUpAhead(options);
@@ -105,7 +110,18 @@ async function watched(
     const sandbox = await sandboxOf(setup, cwd, dir);
     if (sandbox.notice !== undefined) setup.notices.push(sandbox.notice);
     const tasks = new TaskWatch();
-    const agent = codingAgent({ runtime: opened, setup, sandbox, cwd, dir, questions, tasks });
+    servers = await connectedServers(options, setup, cwd, interruption.signal);
+    const serverTools = await servers?.tools();
+    const agent = codingAgent({
+      runtime: opened,
+      setup,
+      sandbox,
+      cwd,
+      dir,
+      questions,
+      tasks,
+      ...(serverTools ? { serverTools } : {}),
+    });
     const begun = await begin(opened, target, cwd);
     seen.session = begun.session.id;
     const watch = options.json ? printEvents : printStory;
@@ -121,6 +137,7 @@ async function watched(
     return exitOfOutcome("aborted");
   } finally {
     interruption.release();
+    await servers?.close();
     await runtime?.store.close();
   }
 }
@@ -137,6 +154,25 @@ function asGiven(options: RunOptions, { chosen }: Setup): RunOptions {
   if (options.local === undefined) return options;
   const { local: _, ...others } = options;
   return { ...others, model: chosen.word, baseUrl: chosen.url };
+}
+
+/** Undefined where none is named: then nothing of it is loaded. A server of the file counts where both name one. */
+async function connectedServers(
+  { mcpConfig }: RunOptions,
+  { config }: Setup,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<ConnectedServers | undefined> {
+  const named: ServersConfig = { ...config.values.mcpServers, ...(await serversOf(mcpConfig)) };
+  if (Object.keys(named).length === 0) return undefined;
+  const { connectServers } = await import("./mcp/servers.ts");
+  return connectServers(named, { cwd, signal, warn: (text) => void process.stderr.write(`pawl: ${text}\n`) });
+}
+
+async function serversOf(file: string | undefined): Promise<ServersConfig> {
+  if (file === undefined) return {};
+  const { readServersFile } = await import("./mcp/config-file.ts");
+  return readServersFile(file);
 }
 
 /** A disk that stayed full: what was done is in the log, and the turn can be taken up again. */
@@ -179,6 +215,8 @@ async function printEvents({ session, before, isNew, start }: Begun, watch: Watc
 /** What is no event of the log, and yet not to be missed. */
 function tellProgram(item: LiveItem, questions: Questions): void {
   if (item.type === "approval.pending") questions.reached(item.approval.call);
+  if (item.type === "tool.progress" && typeof (item.data as { asks?: unknown } | null)?.asks === "string")
+    questions.reached(item.call);
   if (item.type === "paused") process.stderr.write(`pawl: ${pausedWords(item.reason)}\n`);
   if (item.type === "resumed") process.stderr.write(`pawl: ${resumedWords}\n`);
 }

@@ -132,7 +132,7 @@ export function callWords(tool: string, input: string, width: number): string {
 function telling(input: string): string {
   try {
     const value = JSON.parse(input) as { [key: string]: Json } | null;
-    for (const name of ["command", "path", "pattern", "url"]) {
+    for (const name of ["command", "path", "pattern", "url", "question"]) {
       const found = value?.[name];
       if (typeof found === "string") return found;
     }

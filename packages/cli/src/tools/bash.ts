@@ -5,6 +5,8 @@ import type { CommandFolder } from "./command-folder.ts";
 import { CommandOutput } from "./command-output.ts";
 import { commandFate } from "./command-recovery.ts";
 import { type CommandResult, commandResult, type Told } from "./command-result.ts";
+import { jobId } from "./job.ts";
+import { type Jobs, jobMs } from "./jobs.ts";
 import { outputBytes } from "./output-file.ts";
 import { OutputReader } from "./output-reader.ts";
 import { type Sandbox, sandboxNote } from "./sandbox.ts";
@@ -30,6 +32,12 @@ const inputSchema = z.object({
     .max(longestTimeoutMs)
     .optional()
     .describe(`Milliseconds after which it is ended (default ${defaultTimeoutMs}, at most ${longestTimeoutMs}).`),
+  background: z
+    .boolean()
+    .optional()
+    .describe(
+      "Start it and go on at once: the result is a job id for job_output and job_kill. For servers, watchers and long builds.",
+    ),
   description: z.string().optional().describe("What it is for, in a few words, for the person who watches."),
 });
 
@@ -42,30 +50,33 @@ export interface Shell {
   env: NodeJS.ProcessEnv;
   sandbox: Sandbox;
   mask: SecretMask;
+  jobs: Jobs;
 }
 
 /**
  * Runs a command line in the workspace, under a supervisor that outlives this process. Gives its output (both streams in order) and
  * how it ended: an error result unless it exited with 0. Caps: 30,000 characters, start and end; the whole goes to a file that
  * the note names. On abort and deadline the whole process group gets TERM, and KILL two seconds later. After a sudden death of this
- * process the command goes on, and `reconcile` gives the result it would have had; only with an archive that lasts.
+ * process the command goes on, and `reconcile` gives the result it would have had; only with an archive that lasts. With `background`
+ * the result is a job's id, once it has started.
  */
 export function bashTool(shell: Shell): Tool<Input> {
   return defineTool({
     description:
       "Runs a command with bash in the workspace and gives its output and exit code. There is no input (stdin is closed) and no terminal; " +
-      "each call is a new shell. A long output is cut in the middle and saved to a file. To leave something running, end it with & " +
-      "and send its output to a file. /tmp may be private to your commands, and what is outside of the workspace read-only. Environment variables that look like keys or tokens are not passed on. " +
+      "each call is a new shell. A long output is cut in the middle and saved to a file. To leave something running, set background. /tmp may be private to your commands, and what is outside of the workspace read-only. Environment variables that look like keys or tokens are not passed on. " +
       "Prefer read, edit, glob and grep for files.",
     inputSchema,
     effect: "write",
     locks: () => [everything],
     timeoutMs: longestTimeoutMs + stopMs,
-    async execute({ command, timeoutMs = defaultTimeoutMs }, { signal, idempotencyKey, progress }) {
+    async execute(input, { signal, idempotencyKey, progress }) {
+      const { command, timeoutMs = defaultTimeoutMs } = input;
       checkCommand(command);
       signal.throwIfAborted();
       const { workspace, archive, sandbox } = shell;
       if (sandbox.refuses !== undefined) throw new Error(sandbox.refuses);
+      if (input.background) return await startJob(shell, input, idempotencyKey, signal);
       const folder = await archive.open(idempotencyKey);
       const cwd = workspace.root;
       await folder.describe({ command: command.slice(0, describedChars), cwd, timeoutMs });
@@ -82,6 +93,24 @@ export function bashTool(shell: Shell): Tool<Input> {
     },
     ...(shell.archive.durable ? { reconcile: (call) => reconcile(shell, call) } : {}),
   });
+}
+
+async function startJob(shell: Shell, input: Input, key: string, signal: AbortSignal): Promise<string> {
+  const { command, timeoutMs = jobMs } = input;
+  const { workspace, archive, sandbox, jobs } = shell;
+  const folder = await archive.open(key);
+  const cwd = workspace.root;
+  const { wrap } = sandbox;
+  const job = { startedAt: Date.now(), confined: wrap.length > 0 };
+  const request = { command: command.slice(0, describedChars), cwd, timeoutMs, job };
+  await folder.describe(request);
+  return startedWords(
+    await jobs.start({ folder, command, wrap, cwd, env: { ...shell.env, ...sandbox.env }, timeoutMs }, request, signal),
+  );
+}
+
+function startedWords({ id }: { id: string }): string {
+  return `${id} was started in the background. See what it says with job_output, end it with job_kill; it ends with this process.`;
 }
 
 async function resultOf(answer: Answer, told: Told, signal: AbortSignal): Promise<CommandResult> {
@@ -112,6 +141,7 @@ async function reconcile(shell: Shell, call: DoubtfulCall<Input>): Promise<Recon
   const { timeoutMs = defaultTimeoutMs } = input;
   const folder = await shell.archive.find(idempotencyKey, enteredAt);
   if (folder === undefined) return { verdict: "unknown" };
+  if (input.background) return await jobFate(folder);
   const fate = await commandFate(folder, timeoutMs, signal);
   if (fate.verdict !== "done") return { verdict: fate.verdict };
   const told = telling(shell, folder, idempotencyKey, timeoutMs, () => undefined);
@@ -121,6 +151,14 @@ async function reconcile(shell: Shell, call: DoubtfulCall<Input>): Promise<Recon
 function explained(result: CommandResult, { wrap }: Sandbox): CommandResult {
   if (wrap.length === 0 || !result.isError) return result;
   return { ...result, content: result.content.map((part) => ({ ...part, text: part.text + sandboxNote(part.text) })) };
+}
+
+/** Its start is all that the call was for: what became of it since is for job_output to say. */
+async function jobFate(folder: CommandFolder): Promise<Reconciled> {
+  if (await folder.claim({ by: "recovery" })) return { verdict: "not-done" };
+  const record = await folder.readExit();
+  if (record?.ran === false) return { verdict: "not-done" };
+  return { verdict: "done", output: startedWords({ id: jobId(folder) }) };
 }
 
 function telling(

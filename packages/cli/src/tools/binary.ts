@@ -30,6 +30,19 @@ const signatures: [string, string][] = [
   ["feff", "UTF-16 text (big endian)"],
 ];
 
+const pictures: [string, RegExp][] = [
+  ["image/png", /^\x89PNG\r\n/],
+  ["image/jpeg", /^\xff\xd8\xff/],
+  ["image/gif", /^GIF8[79]a/],
+  ["image/webp", /^RIFF.{4}WEBP/s],
+];
+
+/** The media type of a picture that models can be shown; undefined for anything else, whatever its name says. */
+export function pictureType(head: Uint8Array): string | undefined {
+  const start = Buffer.from(head.subarray(0, 16)).toString("latin1");
+  return pictures.find(([, pattern]) => pattern.test(start))?.[0];
+}
+
 export function binaryKind(head: Uint8Array): string {
   const hex = Buffer.from(head.subarray(0, 16)).toString("hex");
   if (hex.startsWith("52494646") && hex.slice(16, 24) === "57454250") return "WebP image";

@@ -64,6 +64,14 @@ export class CommandArchive {
     return this.open(key);
   }
 
+  /** Every folder that is there. */
+  async all(): Promise<CommandFolder[]> {
+    const entries = await readdir(this.#open(), { withFileTypes: true }).catch(() => []);
+    return entries
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => new CommandFolder(join(this.#open(), name)));
+  }
+
   /** The result of a call has been handed to the runtime. */
   async settled(folder: CommandFolder): Promise<void> {
     const recorded = this.#last;
@@ -134,9 +142,15 @@ export async function sweep(dir: string, now: number): Promise<void> {
       entries.map(({ name }) => name),
     );
   for (const { folder, at } of folders) {
+    if (at <= before && at > now - keepMs && (await isRunningJob(folder))) continue;
     if (at <= before) await rm(folder.path, { recursive: true, force: true });
     else if (at <= now - keepOutputMs && (await folder.readExit())) await unlink(folder.output).catch(() => undefined);
   }
+}
+
+/** A job may run for longer than the others of its age, and somebody looks at it. */
+async function isRunningJob(folder: CommandFolder): Promise<boolean> {
+  return (await folder.readRequest())?.job !== undefined && (await folder.readExit()) === undefined;
 }
 
 /** When it was entered, or a moment later. */

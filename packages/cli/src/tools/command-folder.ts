@@ -17,7 +17,17 @@ import type { Member } from "./process-group.ts";
 /** `mark` is in the environment of the command and all that it starts. */
 export type Claim = { by: "supervisor"; process: Holder; mark: string } | { by: "recovery" };
 
-export type StopReason = "aborted" | "deadline" | "exit";
+/** `killed`: a background job that was told to end. `orphaned`: one whose runtime had been dead for a while. */
+export type StopReason = "aborted" | "deadline" | "exit" | "killed" | "orphaned";
+
+/** What a person who looks is told of a command, and a later process of a job. */
+export interface CommandRequest {
+  command: string;
+  cwd: string;
+  timeoutMs: number;
+  /** It runs in the background. */
+  job?: { startedAt: number; confined: boolean };
+}
 
 /** How a command ended. */
 export interface CommandEnd {
@@ -122,10 +132,15 @@ export class CommandFolder {
     return typeof record?.ran === "boolean" ? record : undefined;
   }
 
-  /** For a person who looks; nothing depends on it. Without the environment: that may hold secrets. */
-  async describe(request: { command: string; cwd: string; timeoutMs: number }): Promise<void> {
+  /** For whoever looks; no proof depends on it. Without the environment: that may hold secrets. */
+  async describe(request: CommandRequest): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     await writeFile(this.request, JSON.stringify({ ...request, runtime: process.pid }), { mode: 0o600 });
+  }
+
+  async readRequest(): Promise<CommandRequest | undefined> {
+    const request = (await readJson(this.request)) as CommandRequest | undefined;
+    return typeof request?.command === "string" ? request : undefined;
   }
 
   get #claim(): string {

@@ -50,7 +50,7 @@ export async function commandResult(
 }
 
 /** How it ended and what it left behind, each in a line. */
-function endNotes(
+export function endNotes(
   end: CommandEnd,
   { timeoutMs, confined, silent }: { timeoutMs: number; confined: boolean; silent: boolean },
 ): string[] {
@@ -62,6 +62,10 @@ function endNotes(
   }
   if (end.stopped === "aborted") notes.push("[it was ended because the call was aborted; its effects so far stand]");
   if (end.stopped === "exit") notes.push("[it was ended because the agent was told to quit; its effects so far stand]");
+  if (end.stopped === "killed") notes.push("[it was ended by job_kill; its effects so far stand]");
+  if (end.stopped === "orphaned") {
+    notes.push("[it was ended because the agent that had started it was long dead; its effects so far stand]");
+  }
   if (end.group.length > 0) {
     const what = end.stopped
       ? "these processes have survived KILL"

@@ -19,9 +19,12 @@ export class OutputReader {
   #pump: Promise<void> | undefined;
   #error: string | undefined;
 
-  constructor(path: string, output: CommandOutput) {
+  /** `from`: what comes before has been read by another. */
+  constructor(path: string, output: CommandOutput, from = 0) {
     this.#path = path;
     this.#output = output;
+    this.#read = from;
+    this.#target = from;
   }
 
   /** The file has this much, and more may come. */

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { defineTool, type Tool } from "@pawl/core";
+import { basename } from "node:path";
+import { defineTool, limit as runtimeLimit, type Tool } from "@pawl/core";
 import { z } from "zod";
-import { binaryKind, headBytes, isBinary } from "./binary.ts";
-import type { FileMemory } from "./file-memory.ts";
+import { binaryKind, headBytes, isBinary, pictureType } from "./binary.ts";
+import { contentHash, type FileMemory } from "./file-memory.ts";
 import { withSourceFile } from "./source-file.ts";
 import { byteSize, counted, head, visibleLine } from "./text.ts";
-import type { Workspace } from "./workspace.ts";
+import type { Place, Workspace } from "./workspace.ts";
 
 /** As many lines as one call gives unless told otherwise, and at most: a long source file whole. */
 const defaultLines = 2_000;
@@ -23,12 +24,18 @@ const inputSchema = z.object({
 
 /**
  * Gives a file's lines with their numbers, as `12<tab>text`. Caps: 2,000 lines unless `limit` says otherwise, 40,000 characters,
- * 2,000 characters of one line; a note says how to read on. Any size of file is read as a stream. What is not UTF-8 text is summed up.
+ * 2,000 characters of one line; a note says how to read on. Any size of file is read as a stream. A picture (PNG, JPEG, GIF, WebP) is given as
+ * one where the model takes pictures (`images`). What else is not UTF-8 text is summed up.
  */
-export function readTool(workspace: Workspace, memory: FileMemory): Tool<z.infer<typeof inputSchema>> {
+export function readTool(
+  workspace: Workspace,
+  memory: FileMemory,
+  images: "send" | "name" = "name",
+): Tool<z.infer<typeof inputSchema>> {
   return defineTool({
     description:
       "Reads a text file. Lines come numbered as `12<tab>text`; the number and the tab are not part of the file. " +
+      (images === "send" ? "A picture (png, jpg, gif, webp) is shown. " : "") +
       `Gives ${defaultLines} lines at most unless limit is set; long files are read in parts with offset and limit. For folders use ls.`,
     inputSchema,
     effect: "read",
@@ -37,8 +44,11 @@ export function readTool(workspace: Workspace, memory: FileMemory): Tool<z.infer
       const place = await workspace.resolve(path, "read");
       return await withSourceFile(workspace, place, async (file, size) => {
         const start = await fileHead(file);
+        const picture = images === "send" ? pictureType(start) : undefined;
+        if (picture !== undefined && size <= runtimeLimit.imageBytes)
+          return await pictureOf(file, place, picture, memory);
         if (isBinary(start)) {
-          return `${place.shown}: ${binaryKind(start)}, ${byteSize(size)}. Not text, so its bytes are not shown; use bash to inspect or convert it.`;
+          return `${place.shown}: ${binaryKind(start)}, ${byteSize(size)}. ${picture === undefined ? "" : `Pictures are shown up to ${byteSize(runtimeLimit.imageBytes)}. `}Not text, so its bytes are not shown; use bash to inspect or convert it.`;
         }
         const range = new LineRange(offset, limit);
         const hash = createHash("sha256");
@@ -52,6 +62,20 @@ export function readTool(workspace: Workspace, memory: FileMemory): Tool<z.infer
       });
     },
   });
+}
+
+async function pictureOf(file: FileHandle, { real, shown }: Place, mediaType: string, memory: FileMemory) {
+  const bytes = await file.readFile();
+  memory.remember(real, contentHash(bytes));
+  const url = `data:${mediaType};base64,${bytes.toString("base64")}`;
+  const text = `${shown}: ${binaryKind(bytes)}, ${byteSize(bytes.length)}`;
+  return {
+    content: [
+      { type: "text", text },
+      { type: "file", mediaType, filename: basename(real), url },
+    ],
+    isError: false,
+  };
 }
 
 async function fileHead(file: FileHandle): Promise<Uint8Array> {

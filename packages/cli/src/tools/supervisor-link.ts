@@ -3,7 +3,7 @@
  *
  * Owns: the one supervisor of this process, from the first command on; who waits for which report; the word at the end. Does not
  * own: what the supervisor does. Invariants:
- * 1. A command under way keeps the runtime alive, an idle supervisor does not.
+ * 1. A command under way keeps the runtime alive; an idle supervisor and a job that has started do not.
  * 2. A runtime that ends in an orderly way says so: see {@link endRunningCommands}.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,6 +19,10 @@ export interface Watch {
   signal: AbortSignal;
   /** The start of the output is in its file up to here. */
   onGrown(bytes: number): void;
+  /** It has started. */
+  onStarted?(): void;
+  /** A job: the abort ends it as `killed`, and once it has started the runtime may end all the same. */
+  background?: boolean;
 }
 
 /** `lost`: the supervisor died over it, and what became of the command is to be found out. */
@@ -28,7 +32,8 @@ export type Answer =
   | { type: "lost" };
 
 interface Waiting {
-  onGrown(bytes: number): void;
+  watch: Watch;
+  started: boolean;
   answer(answer: Answer): void;
 }
 
@@ -97,11 +102,12 @@ class SupervisorLink {
     return this.#dead;
   }
 
-  async run(order: StartOrder, { signal, onGrown }: Watch): Promise<Answer> {
+  async run(order: StartOrder, watch: Watch): Promise<Answer> {
+    const { signal, background } = watch;
     if (this.#waiting.has(order.folder)) return { type: "refused", why: "this call is under way: nothing was run" };
     const { promise, resolve } = Promise.withResolvers<Answer>();
-    const onAbort = () => this.#send({ do: "stop", folder: order.folder });
-    this.#waiting.set(order.folder, { onGrown, answer: resolve });
+    const onAbort = () => this.#send({ do: "stop", folder: order.folder, reason: background ? "killed" : "aborted" });
+    this.#waiting.set(order.folder, { watch, started: false, answer: resolve });
     this.#hold();
     this.#send(order);
     signal.addEventListener("abort", onAbort, { once: true });
@@ -128,7 +134,11 @@ class SupervisorLink {
     const waiting = this.#waiting.get(report.folder);
     switch (report.say) {
       case "grown":
-        return waiting?.onGrown(report.bytes);
+        return waiting?.watch.onGrown(report.bytes);
+      case "started":
+        if (waiting) waiting.started = true;
+        this.#hold();
+        return waiting?.watch.onStarted?.();
       case "refused":
         return waiting?.answer({ type: "refused", why: report.why });
       case "ended":
@@ -149,7 +159,8 @@ class SupervisorLink {
   }
 
   #hold(): void {
-    if (this.#waiting.size > 0) this.#process.channel?.ref();
+    if ([...this.#waiting.values()].some(({ watch, started }) => !(watch.background && started)))
+      this.#process.channel?.ref();
     else this.#process.channel?.unref();
   }
 }

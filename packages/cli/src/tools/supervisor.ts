@@ -27,12 +27,15 @@ export type Order =
       env: NodeJS.ProcessEnv;
       timeoutMs: number;
       outputBytes: number;
+      /** How long it may go on after the runtime has died; without it, to its deadline. */
+      orphanMs?: number;
     }
-  | { do: "stop"; folder: string };
+  | { do: "stop"; folder: string; reason: StopReason };
 
 /** What it is told. `refused`: nothing was run. */
 export type Report =
   | { say: "refused"; folder: string; why: string }
+  | { say: "started"; folder: string }
   /** The start of its output is in the file up to here. */
   | { say: "grown"; folder: string; bytes: number }
   /** `rescued` (base64): the end of the output, where the disk would not take it. */
@@ -41,6 +44,7 @@ export type Report =
 type StartOrder = Extract<Order, { do: "start" }>;
 
 interface Running {
+  order: StartOrder;
   stop(reason: StopReason): void;
   over: Promise<void>;
 }
@@ -53,16 +57,23 @@ const background = new Map<number, string>();
 let quitting = false;
 
 process.on("message", (order: Order) => {
-  if (order.do === "stop") running.get(order.folder)?.stop("aborted");
+  if (order.do === "stop") running.get(order.folder)?.stop(order.reason);
   else if (!quitting) take(order);
 });
 process.on("SIGTERM", () => {
   if (!quitting) void quit();
 });
 
+// Nobody is left to end what runs without an end.
+process.on("disconnect", () => {
+  for (const { order, stop } of running.values()) {
+    if (order.orphanMs !== undefined) setTimeout(stop, order.orphanMs, "orphaned").unref();
+  }
+});
+
 function take(order: StartOrder): void {
   const { promise: stop, resolve } = Promise.withResolvers<StopReason>();
-  const entry = { stop: resolve, over: Promise.resolve() };
+  const entry = { order, stop: resolve, over: Promise.resolve() };
   running.set(order.folder, entry);
   entry.over = supervise(order, stop).finally(() => running.delete(order.folder));
 }
@@ -118,6 +129,7 @@ async function run(order: StartOrder, { folder, mark, stop, output }: Ground): P
     stop,
     onStart: (pgid) => {
       group = pgid;
+      void tell({ say: "started", folder: order.folder });
       try {
         folder.writeGroup(pgid);
       } catch {

@@ -3,12 +3,13 @@
  * records bound to the digest of the exact call. An answer may come from an approver in this process or by post from
  * any other; the first one counts. Where nobody can answer, policy says what happens: never a hang.
  */
-import { joinSignals } from "../attempt/joined-signal.ts";
+
 import type { Effects } from "../effects.ts";
 import { limit } from "../limit.ts";
 import { copied } from "../log/copy.ts";
 import type { ApprovalResolved, Effect, ToolOutput } from "../log/event.ts";
 import { record, string } from "../log/shape.ts";
+import { joinSignals } from "../signal.ts";
 import { callDigest, type PendingCall, type Question } from "./pending.ts";
 import type { InputPatterns, PermissionWord } from "./permission.ts";
 import type { RunnableCall } from "./prepare.ts";

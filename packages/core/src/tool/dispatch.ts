@@ -8,11 +8,12 @@
  * 3. Each result is staged as it comes. When recording or scheduling fails, nothing more is admitted, started bodies
  *    are drained, and only then the fault goes on.
  */
-import { joinSignals } from "../attempt/joined-signal.ts";
+
 import type { Effects } from "../effects.ts";
 import { assert } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { Effect, Json, LogEvent, ToolOutput, ToolSettled } from "../log/event.ts";
+import { joinSignals } from "../signal.ts";
 import { Allowance } from "./allowance.ts";
 import {
   type Approval,

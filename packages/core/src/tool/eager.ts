@@ -9,9 +9,10 @@
  * 3. When the attempt commits, results are adopted in call order, and what still runs is handed on. When it does not,
  *    bodies are stopped and drained; their results stay in the log as facts about that attempt.
  */
-import { type JoinedSignal, joinSignals } from "../attempt/joined-signal.ts";
+
 import { limit } from "../limit.ts";
 import type { CallPart, MessagePart, ToolEntered, ToolOutput, ToolSettled } from "../log/event.ts";
+import { type JoinedSignal, joinSignals } from "../signal.ts";
 import { Allowance } from "./allowance.ts";
 import { judge } from "./approval.ts";
 import { type BodyEnd, runBody } from "./body.ts";

@@ -1,10 +1,11 @@
 /**
  * Taking the lease and putting a driver together: settle or take over, then drive, then give the lease back.
  */
-import { joinSignals } from "../attempt/joined-signal.ts";
+
 import { targetOf } from "../context/target.ts";
 import { isPawlError, PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
+import { joinSignals } from "../signal.ts";
 import type { Store } from "../store/store.ts";
 import { unsettled } from "../tool/pending.ts";
 import type { Feed } from "../view/feed.ts";

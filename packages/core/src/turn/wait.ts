@@ -1,7 +1,8 @@
 /** The wait before an attempt. */
-import { joinSignals } from "../attempt/joined-signal.ts";
+
 import { pause } from "../attempt/pause.ts";
 import type { Decision } from "../log/value.ts";
+import { joinSignals } from "../signal.ts";
 import type { Driver } from "./driver.ts";
 import { remainingWait } from "./state.ts";
 

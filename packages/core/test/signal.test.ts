@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
-import { joinSignals } from "../src/attempt/joined-signal.ts";
+import { joinSignals } from "../src/signal.ts";
 
 describe("joined signals", () => {
   for (const at of [0, 1]) {
