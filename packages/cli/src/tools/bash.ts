@@ -36,7 +36,7 @@ const inputSchema = z.object({
     .boolean()
     .optional()
     .describe(
-      "Start it and go on at once: the result is a job id for job_output and job_kill. For servers, watchers and long builds.",
+      "Start it and return at once: the result is a job id for job_output and job_kill. For servers, watchers and long builds.",
     ),
   description: z.string().optional().describe("What it is for, in a few words, for the person who watches."),
 });
