@@ -37,7 +37,7 @@ export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOption
     instructions: [instructions(cwd, mode), setup.guidance.text].filter((text) => text !== "").join("\n\n"),
     tools: workspaceTools({
       cwd,
-      env: commandEnvironment(process.env, allow),
+      env: commandEnvironment(withoutKey(process.env, chosen.keyEnv, allow), allow),
       spillDir: join(dir, "spill"),
       commandDir: join(dir, "commands"),
       sandbox,
@@ -50,6 +50,13 @@ export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOption
     ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
+}
+
+/** Whatever it is called: the key of the model is none of a command's, unless a person says so. */
+function withoutKey(env: NodeJS.ProcessEnv, name: string, allow: readonly string[]): NodeJS.ProcessEnv {
+  if (allow.includes(name)) return env;
+  const { [name]: _, ...others } = env;
+  return others;
 }
 
 function instructions(cwd: string, mode: Mode): string {

@@ -160,7 +160,9 @@ const stopping = "Stopping: what runs is ended first, and every call gets its re
 async function printEvents({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
   if (isNew) for (const entry of before) if (entry.session === session.id) printEntry(entry);
   watch.signal.addEventListener("abort", () => process.stderr.write(`${stopping}\n`), { once: true });
-  for (const words of watch.setup.notices) process.stderr.write(`pawl: ${words}\n`);
+  const { chosen, notices } = watch.setup;
+  const taken = chosen.why === undefined ? [] : [`${chosen.word} is taken, since ${chosen.why}`];
+  for (const words of [...taken, ...notices]) process.stderr.write(`pawl: ${words}\n`);
   const turn = start(watch.agent, watch.signal);
   for await (const item of turn) {
     if (item.type === "entry") printEntry(item.entry);
@@ -207,6 +209,7 @@ async function printStory({ session, before, isNew, start }: Begun, watch: Watch
 
 function printHead(view: LiveView, session: string, { setup, cwd }: Watch): void {
   view.line("quiet", `${setup.chosen.word} in ${cwd}, ${session}`);
+  if (setup.chosen.why !== undefined) view.line("quiet", `this model since ${setup.chosen.why}`);
   for (const words of setup.notices) view.line("warn", `! ${words}`);
   if (setup.config.values.mode === "ask" && !Questions.possible)
     view.line("warn", "! No terminal to ask in: calls that change anything are refused. --yes allows them.");

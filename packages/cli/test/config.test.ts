@@ -248,6 +248,7 @@ test("pawl config trust: what was passed over counts, until the file changes; as
   assert.deepEqual([changed.trust, changed.values.mode], ["changed", "ask"]);
   assert.match((await world.pawl(["config"])).stderr, /has changed since you trusted it; passed over: mode/);
   await world.pawl(["config", "trust"]);
+  assert.equal((await world.pawl(["config"])).stderr, "");
   await world.pawl(["config", "trust", "--remove"]);
   assert.equal((await shown(world)).trust, "untrusted");
 });
