@@ -9,6 +9,7 @@ import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
 import type { Setup } from "./setup.ts";
 import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
+import { realPath } from "./tools/real-path.ts";
 import type { Sandbox } from "./tools/sandbox.ts";
 import { SecretMask } from "./tools/secret-mask.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
@@ -44,7 +45,11 @@ export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOption
       readable: setup.guidance.readable,
       mask: new SecretMask([...key, ...secrets]),
     }),
-    permission: permissionFor(setup.config.values, { cwd, allAllowed: () => questions.allAllowed }),
+    permission: permissionFor(setup.config.values, {
+      cwd,
+      real: (path) => realPath(cwd, path),
+      allAllowed: () => questions.allAllowed,
+    }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(price ? { price: (usage) => priceOf(usage, price) } : {}),
     ...(window === undefined ? {} : { windowTokens: window }),
