@@ -4,12 +4,12 @@
  *   node scripts/build.ts [FOLDER]      packages as they are packed, in FOLDER (default: dist)
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { root } from "./source.ts";
 
 /** In the order of who needs whom. */
-export const published = ["core", "model-server", "cli"] as const;
+export const published = ["core", "model-server", "otel", "cli"] as const;
 
 interface Manifest {
   name: string;
@@ -81,7 +81,8 @@ function packed({ exports: faces = {}, bin = {}, devDependencies: _, ...rest }: 
 
 function copyFiles(name: (typeof published)[number], home: string, to: string): void {
   cpSync(join(root, "LICENSE"), join(to, "LICENSE"));
-  cpSync(name === "model-server" ? join(home, "README.md") : join(root, "README.md"), join(to, "README.md"));
+  const own = join(home, "README.md");
+  cpSync(existsSync(own) ? own : join(root, "README.md"), join(to, "README.md"));
   if (name !== "cli") return;
   mkdirSync(join(to, "bin"), { recursive: true });
   const start = readFileSync(join(home, "bin/pawl.js"), "utf8");

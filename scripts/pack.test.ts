@@ -42,12 +42,14 @@ test("the library runs, and its types are those of the sources", () => {
   const program = `
     import { createSession, memoryStore } from "@pawl/core";
     import { recover } from "@pawl/core/node";
+    import { record } from "@pawl/otel";
     import { FakeEffects, fakeHolder, finish, say, scriptedModel } from "@pawl/core/testing";
     const effects = new FakeEffects();
     const runtime = { store: memoryStore(effects), effects, holder: fakeHolder() };
     const session = await createSession(runtime);
     const turn = session.run({ model: recover(scriptedModel([[...say("hello"), finish()]])) }, "hi");
     const { text }: { text: string } = await turn.result;
+    record(await session.entries(), {});
     console.log(text);
   `;
   writeFileSync(join(app, "program.ts"), program);

@@ -31,7 +31,7 @@ function run(args: readonly string[], env: Record<string, string> = {}): Promise
 }
 
 test("each program in the README and the docs is the example file it names", () => {
-  for (const page of ["README.md", "docs/recovery.md"]) {
+  for (const page of ["README.md", "docs/recovery.md", "docs/telemetry.md"]) {
     const text = readFileSync(join(root, page), "utf8");
     const named = [...text.matchAll(/<!-- (examples\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
     assert.ok(named.length > 0, page);
@@ -90,6 +90,7 @@ test("each npm script and each link of the README exists", () => {
     "CONTRIBUTING.md",
     "docs/design.md",
     "docs/recovery.md",
+    "docs/telemetry.md",
     "packages/model-server/README.md",
   ]) {
     const text = readFileSync(join(root, file), "utf8");

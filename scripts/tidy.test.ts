@@ -169,7 +169,7 @@ function workersOf({ path, text }: Source): string[] {
 }
 
 function entryPoints(): string[] {
-  return ["core", "model-server", "simulation", "cli"].flatMap((name) => {
+  return ["core", "model-server", "otel", "simulation", "cli"].flatMap((name) => {
     const folder = `packages/${name}`;
     const face = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
       exports?: Record<string, string>;

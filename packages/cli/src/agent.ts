@@ -2,12 +2,15 @@
 
 import { platform } from "node:os";
 import { join } from "node:path";
-import type { Agent } from "@pawl/core";
+import { type Agent, type Runtime, taskTool } from "@pawl/core";
 import type { Mode } from "./config/schema.ts";
 import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
 import type { Setup } from "./setup.ts";
+import { folderSnapshotter } from "./snapshot/snapshotter.ts";
+import { subagents } from "./subagents.ts";
+import type { TaskWatch } from "./task-watch.ts";
 import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
 import { realPath } from "./tools/real-path.ts";
 import type { Sandbox } from "./tools/sandbox.ts";
@@ -15,28 +18,27 @@ import { SecretMask } from "./tools/secret-mask.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 
 export interface AgentOptions {
+  runtime: Runtime;
   setup: Setup;
   /** Where commands run. */
   sandbox: Sandbox;
   cwd: string;
-  /** The store's folder: beside the log stand long outputs, and what recovery needs of commands. */
+  /** The store's folder: beside the log stand long outputs, what recovery needs of commands, and the states of folders. */
   dir: string;
   questions: Questions;
+  /** Hears what happens in the sessions of tasks. */
+  tasks: TaskWatch;
 }
 
-export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOptions): Agent {
+export function codingAgent({ runtime, setup, sandbox, cwd, dir, questions, tasks }: AgentOptions): Agent {
   const { chosen } = setup;
   const { idleMs, window, mode, env, pricing } = setup.config.values;
   const price = pricingFor(pricing, chosen.word);
   const allow = allowedNames(process.env, env);
   const secrets = withheldSecrets(process.env, allow);
   const key = chosen.key === undefined ? [] : [{ name: chosen.keyEnv, value: chosen.key }];
-  return {
-    model: chosen.model,
-    ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
-    ...(chosen.images ? { images: chosen.images } : {}),
-    instructions: [instructions(cwd, mode), setup.guidance.text].filter((text) => text !== "").join("\n\n"),
-    tools: workspaceTools({
+  const tools = () =>
+    workspaceTools({
       cwd,
       env: commandEnvironment(withoutKey(process.env, chosen.keyEnv, allow), allow),
       spillDir: join(dir, "spill"),
@@ -44,7 +46,12 @@ export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOption
       sandbox,
       readable: setup.guidance.readable,
       mask: new SecretMask([...key, ...secrets]),
-    }),
+    });
+  const base: Omit<Agent, "tools" | "instructions"> = {
+    model: chosen.model,
+    ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
+    ...(chosen.images ? { images: chosen.images } : {}),
+    snapshot: folderSnapshotter(cwd, join(dir, "snapshots")),
     permission: permissionFor(setup.config.values, {
       cwd,
       real: (path) => realPath(cwd, path),
@@ -55,6 +62,13 @@ export function codingAgent({ setup, sandbox, cwd, dir, questions }: AgentOption
     ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),
   };
+  const task = taskTool({
+    runtime,
+    agents: subagents({ cwd, base, tools, notes: [...modeInstruction(mode), setup.guidance.text] }),
+    watch: (item, child) => tasks.hear(item, child),
+  });
+  const told = [instructions(cwd, mode), setup.guidance.text].filter((text) => text !== "").join("\n\n");
+  return { ...base, instructions: told, tools: { ...tools(), task } };
 }
 
 /** Whatever it is called: the key of the model is none of a command's, unless a person says so. */

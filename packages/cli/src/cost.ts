@@ -5,11 +5,11 @@ import { loadConfig } from "./config/load.ts";
 import { moneyWords, type Prices, priceOf, pricingFor, wordOf } from "./money.ts";
 import { workspaceFolder } from "./place.ts";
 import { readable } from "./readable.ts";
+import { everySession } from "./session-pages.ts";
 import { columnsOf, counted, grouped, line, toned } from "./style.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
 const out = process.stdout;
-const pageSize = 200;
 
 interface Account {
   attempts: number;
@@ -60,17 +60,9 @@ export function showCost(address: string | undefined, options: VisitOptions & { 
 }
 
 async function* summaries({ store }: Runtime, wanted: string | undefined): AsyncGenerator<SessionSummary, void> {
-  if (wanted !== undefined) {
-    const summary = await store.get(wanted);
-    if (summary) yield summary;
-    return;
-  }
-  for (let cursor: { updatedAt: number; session: string } | undefined; ; ) {
-    const page = await store.list({ limit: pageSize, ...(cursor ? { cursor } : {}) });
-    yield* page;
-    cursor = page.at(-1);
-    if (page.length < pageSize) return;
-  }
+  if (wanted === undefined) return yield* everySession(store);
+  const summary = await store.get(wanted);
+  if (summary) yield summary;
 }
 
 /** Of what the session itself has asked for: a fork begins with its parent's records, which its parent has paid for. */

@@ -5,6 +5,8 @@ import { keysOf, removeOutputs } from "./command-output-files.ts";
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { readable } from "./readable.ts";
+import { everySession } from "./session-pages.ts";
+import { forgetSnapshots } from "./snapshot/upkeep.ts";
 import { counted, line, moment, wrapped } from "./style.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
@@ -28,6 +30,7 @@ export function deleteSession(address: string, options: VisitOptions & ConsentOp
     await deleteIdle(runtime, session);
     // A fork reads the results that point at these files, also one that was made while a person thought about it.
     const read = forks.length > 0 || (await forksOf(runtime, session, begins)).length > 0;
+    if (!read) await forgetSnapshots(options.store, session, entries);
     const outputs = read ? 0 : await removeOutputs(options.store, keysOf(entries, session));
     const rest =
       forks.length > 0
@@ -62,14 +65,10 @@ function described(
 /** Sessions that begin with records of this one, whose own begin at seq `begins`: forks, and forks of deleted forks. */
 async function forksOf({ store }: Runtime, session: string, begins: number): Promise<string[]> {
   const forks: string[] = [];
-  for (let page = await store.list(); page.length > 0; ) {
-    for (const each of page) {
-      if (!each.parent || each.session === session) continue;
-      const [record] = await store.read(each.session, { after: begins - 1, limit: 1 });
-      if (record?.session === session) forks.push(each.session);
-    }
-    const last = page.at(-1);
-    page = last ? await store.list({ cursor: { updatedAt: last.updatedAt, session: last.session } }) : [];
+  for await (const each of everySession(store)) {
+    if (!each.parent || each.session === session) continue;
+    const [record] = await store.read(each.session, { after: begins - 1, limit: 1 });
+    if (record?.session === session) forks.push(each.session);
   }
   return forks;
 }

@@ -44,14 +44,14 @@ async function parsed({ store }: Runtime, text: string): Promise<{ address: stri
   return { address: text.slice(0, colon), turn: text.slice(colon + 1) };
 }
 
-interface TurnSpan {
+export interface TurnSpan {
   id: string;
   /** The last seq before the turn and its input. */
   before: number;
   end?: number;
 }
 
-function turnsOf(entries: readonly LogEntry[]): TurnSpan[] {
+export function turnsOf(entries: readonly LogEntry[]): TurnSpan[] {
   const turns: TurnSpan[] = [];
   const accepted = new Map<string, number>();
   for (const { seq, event } of entries) {

@@ -4,7 +4,7 @@
  * On a terminal, words appear as they come; what is withdrawn cannot be unprinted, so a clear break says so. Into a
  * pipe, standard output gets committed text only, and the story goes to standard error.
  */
-import { type EventOf, type LiveItem, type LogEntry, limit, textOf } from "@pawl/core";
+import { type EventOf, isRetracted, type LiveItem, type LogEntry, limit, textOf } from "@pawl/core";
 import type { StatusLine } from "./status-line.ts";
 import { columnsOf, counted, cut, line, printable, seconds, type Tone, ticking, toned, wrapped } from "./style.ts";
 import {
@@ -29,8 +29,10 @@ export interface LiveViewOptions {
   /** What happens. The same stream where it is a terminal. */
   story: NodeJS.WriteStream;
   status: StatusLine;
-  /** Where the model is asked. */
-  url: string;
+  /** Where the model is asked, if that is known. */
+  url?: string;
+  /** Whether keys typed here reach the turn: another process's is only watched. Default: `drives`. */
+  role?: "drives" | "watches";
   /** The view stands before the question on this call. */
   reached(call: string): void;
 }
@@ -95,7 +97,7 @@ export class LiveView {
         this.#endPart();
         return this.#waiting();
       case "approval.pending":
-        return this.#asked.has(item.approval.call) ? undefined : this.#asks(item.approval.call);
+        return this.#asked.has(item.approval.call) ? undefined : this.asks(item.approval.call);
       case "tool.progress":
         return this.#progress(item.call, item.data);
       case "paused":
@@ -130,6 +132,15 @@ export class LiveView {
     this.#blank = true;
   }
 
+  /** A question that stood open before this process came is asked again without a new record. */
+  asks(call: string): void {
+    this.gap();
+    this.#options.status.hide();
+    this.#blank = false;
+    this.#asked.add(call);
+    this.#options.reached(call);
+  }
+
   end(): void {
     this.#endPart();
     this.#options.status.hide();
@@ -148,7 +159,7 @@ export class LiveView {
       case "message.committed":
         return this.#committed(event);
       case "approval.requested":
-        return this.#asks(event.call);
+        return this.asks(event.call);
       case "tool.entered":
         return this.#entered(event);
       case "tool.settled":
@@ -164,15 +175,6 @@ export class LiveView {
       default:
         return;
     }
-  }
-
-  /** A question that stood open before this process came is asked again without a new record. */
-  #asks(call: string): void {
-    this.gap();
-    this.#options.status.hide();
-    this.#blank = false;
-    this.#asked.add(call);
-    this.#options.reached(call);
   }
 
   /** The words stay, and the line below counts until space returns, whatever else ends meanwhile. */
@@ -226,16 +228,17 @@ export class LiveView {
     this.#status((ms) => `${this.#model} writes a call of ${tool}${since(ms)}`);
   }
 
-  #attemptEnded({ end, failure, decision }: EventOf<"attempt.ended">): void {
+  #attemptEnded(event: EventOf<"attempt.ended">): void {
+    const { end, failure, decision } = event;
     this.#endPart();
     this.#kinds.clear();
     this.#options.status.hide();
     if (end === "committed" || !failure) return;
     if (decision?.action === "compact") this.#cause = "refused";
     if (this.#sumsUp) this.gap();
-    else if (end === "sealed" || (end === "discarded" && this.#shown === "thought"))
+    else if (end === "sealed" || (this.#shown === "thought" && (isRetracted(event) || decision?.action === "seal")))
       this.line("warn", "── the thought above broke off ──");
-    else if (end === "discarded" && this.#shown === "words") this.line("warn", "── the words above are withdrawn ──");
+    else if (isRetracted(event) && this.#shown === "words") this.line("warn", "── the words above are withdrawn ──");
     else this.gap();
     this.line(
       end === "failed" ? "bad" : "warn",
@@ -247,11 +250,14 @@ export class LiveView {
     const most = failure.kind === "empty" ? undefined : limit.attemptsPerStep;
     this.line("quiet", `  ${decisionWords(decision, this.#attempts, most)}`);
     if (decision.delayMs > 0) {
-      this.#status(
-        (ms) =>
-          `trying again in ${ticking(decision.delayMs - ms + 999)} · attempt ${next} · ${process.stdin.isTTY ? "Enter tries now, " : ""}Ctrl-C stops`,
-      );
+      const keys = this.#keys();
+      this.#status((ms) => `trying again in ${ticking(decision.delayMs - ms + 999)} · attempt ${next} · ${keys}`);
     }
+  }
+
+  #keys(): string {
+    if (this.#options.role === "watches") return "Ctrl-C leaves";
+    return `${process.stdin.isTTY ? "Enter tries now, " : ""}Ctrl-C stops`;
   }
 
   #committed(event: EventOf<"message.committed">): void {

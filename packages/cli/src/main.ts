@@ -108,6 +108,15 @@ withModel(program.command("continue"))
     exitCode = await continueSession(id, options);
   });
 
+withStore(program.command("settle"))
+  .description("close a turn whose process died, and run nothing: every call gets its result")
+  .argument("<id>", `the session: ${anyWay}`)
+  .addHelpText("after", "\nExample:\n  pawl settle s_01K9WBZ")
+  .action(async (id, options) => {
+    const { settleSession } = await import("./settling.ts");
+    exitCode = await settleSession(id, options);
+  });
+
 withStore(program.command("sessions"))
   .description("list sessions, the latest first")
   .option("--search <TEXT>", "those with it in their title, name, id or folder")
@@ -115,6 +124,7 @@ withStore(program.command("sessions"))
   .option("--limit <N>", "how many", wholeNumber, 50)
   .option("--cursor <TEXT>", "go on behind the session that a page ended with")
   .addOption(new Option("--all", "every one").conflicts("cursor"))
+  .option("--tasks", "also those that other sessions gave a task to")
   .addHelpText(
     "after",
     "\nExamples:\n  pawl sessions --cwd\n  pawl sessions --search parser\n  pawl sessions --json --all",
@@ -131,6 +141,17 @@ withStore(program.command("show"))
   .action(async (id, options) => {
     const { showSession } = await import("./inspect.ts");
     exitCode = await showSession(id, options);
+  });
+
+withStore(program.command("follow"))
+  .description("watch a session that another process drives, live, until its turn ends; touches nothing")
+  .argument("<id>", `the session: ${anyWay}`)
+  .option("--after <SEQ>", "begin behind this record (default: with the open turn; 0: from the start)", wholeNumber)
+  .option("--forever", "go on with later turns, until Ctrl-C")
+  .addHelpText("after", "\nExample:\n  pawl follow s_01K9WBZ")
+  .action(async (id, options) => {
+    const { followSession } = await import("./follow.ts");
+    exitCode = await followSession(id, options);
   });
 
 withStore(program.command("verify"))
@@ -160,6 +181,50 @@ withStore(program.command("rewind"))
   .action(async (place, options) => {
     const { rewindTo } = await import("./branch.ts");
     exitCode = await rewindTo(place, options);
+  });
+
+withStore(program.command("diff"))
+  .description("what the last turn that changed files, or everything since a step, has changed in the folder")
+  .argument("[id]", `the session: ${anyWay} (default: the latest of this folder)`)
+  .argument(
+    "[step]",
+    "since this turn (2), this step of it (2.3), or a step's id (default: the last turn with effects)",
+  )
+  .option("--stat", "figures for each file instead of its lines")
+  .addHelpText(
+    "after",
+    "\nExamples:\n  pawl diff\n  pawl diff release 2 --stat\n  pawl diff s_01K9WBZ 2.3 | git apply --reverse",
+  )
+  .action(async (id, step, options) => {
+    const { showDiff } = await import("./diff.ts");
+    exitCode = await showDiff(id, step, options);
+  });
+
+withStore(program.command("undo"))
+  .description("files and conversation go back to before a turn or a step, after showing what changes; the log is kept")
+  .argument("[id]", `the session: ${anyWay} (default: the latest of this folder)`)
+  .argument(
+    "[step]",
+    "before this turn (2), this step of it (2.3), or a step's id (default: the last turn with effects)",
+  )
+  .option("--yes", "without asking")
+  .addHelpText(
+    "after",
+    "\nIgnored files (build output, node_modules) are not touched. pawl redo takes it back.\n\nExamples:\n  pawl undo\n  pawl undo release 2.3",
+  )
+  .action(async (id, step, options) => {
+    const { undo } = await import("./undo.ts");
+    exitCode = await undo(id, step, options);
+  });
+
+withStore(program.command("redo"))
+  .description("takes back an undo: files and conversation come back as they were when it was done")
+  .argument("[id]", `the session that the undo led to: ${anyWay} (default: the latest of this folder)`)
+  .option("--yes", "without asking")
+  .addHelpText("after", "\nExample:\n  pawl undo && pawl redo")
+  .action(async (id, options) => {
+    const { redo } = await import("./undo.ts");
+    exitCode = await redo(id, options);
   });
 
 withStore(program.command("name"))

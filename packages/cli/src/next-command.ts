@@ -39,3 +39,15 @@ function modelWord({ provider, id }: ModelRef): string {
 export function addressNotes(model: string): string[] {
   return model.startsWith("openai-chat:") ? ["  with --base-url as before, where it is a server of your own"] : [];
 }
+
+/** Where it does not matter with which model. */
+export function goOnCommandOf(session: string, store: string | undefined): string {
+  return commandLine(
+    [newInput],
+    [
+      ["--session", session],
+      ["--model", anyModel],
+      ["--store", store],
+    ],
+  );
+}

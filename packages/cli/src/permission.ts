@@ -50,6 +50,8 @@ export function permissionFor(
   const foreign = narrowing.filter(({ say }) => say === "ask");
   const judge = (question: PermissionQuestion): PermissionVerdict => {
     if (ruling(denies, question, { cwd }) !== undefined) return { say: "deny", reason: ruleReason };
+    // A task is asked about call by call, by the same rules.
+    if (question.tool === "task") return "allow";
     const reads = question.effect === "read";
     if (mode === "plan" && !reads) return { say: "deny", reason: planReason };
     if (mode === "all" || allAllowed()) return "allow";

@@ -1,7 +1,8 @@
 /**
  * Asking the person at the terminal whether a call may run.
  *
- * A question waits until the view has come to it: what led to it is on the screen before it is asked.
+ * A question waits until the view has come to it: what led to it is on the screen before it is asked. They are asked one
+ * after the other: an answer is for the one that is on the screen.
  */
 import { createInterface } from "node:readline";
 import type { ApprovalAnswer, Approver, PermissionQuestion } from "@pawl/core";
@@ -16,6 +17,8 @@ export class Questions {
   /** The person has said yes to everything in this run. */
   allAllowed = false;
   readonly #reached = new Map<string, PromiseWithResolvers<void>>();
+  /** Settles when the terminal is free. */
+  #free: Promise<unknown> = Promise.resolve();
 
   /** Without a terminal there is nobody to ask: the runtime then denies at once and says so. */
   static get possible(): boolean {
@@ -27,8 +30,16 @@ export class Questions {
     this.#place(call).resolve();
   }
 
-  readonly approver: Approver = async (question, signal): Promise<ApprovalAnswer> => {
-    await this.#place(question.call).promise;
+  readonly approver: Approver = (question, signal) => {
+    const answer = this.#free.then(() => this.#ask(question, signal));
+    this.#free = answer.catch(() => {});
+    return answer;
+  };
+
+  async #ask(question: PermissionQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
+    // Answered elsewhere, or stopped, while another was on the screen.
+    signal.throwIfAborted();
+    await this.#onScreen(question.call, signal);
     if (this.allAllowed) return { answer: "allow", by: "terminal" };
     const grant = proposedGrant(question);
     const always = printable(line(grant.words, 60));
@@ -40,7 +51,18 @@ export class Questions {
     const answer = answerOf(said, grant);
     this.allAllowed ||= answer === "all";
     return answer === "all" ? { answer: "allow", by: "terminal" } : answer;
-  };
+  }
+
+  async #onScreen(call: string, signal: AbortSignal): Promise<void> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await Promise.race([this.#place(call).promise, promise]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
 
   #place(call: string): PromiseWithResolvers<void> {
     const known = this.#reached.get(call) ?? Promise.withResolvers<void>();

@@ -12,6 +12,7 @@ import {
 import { openRuntime } from "@pawl/core/node";
 import { adviceOn, goOnCommand } from "./advice.ts";
 import { codingAgent } from "./agent.ts";
+import { ChildLines } from "./child-lines.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
@@ -24,6 +25,7 @@ import { type Setup, type SetupOptions, sandboxOf, setUp } from "./setup.ts";
 import { StatusLine } from "./status-line.ts";
 import { line, seconds } from "./style.ts";
 import { printEntry, printSummary, type Summary, summaryOf, summaryOfError } from "./summary.ts";
+import { TaskWatch } from "./task-watch.ts";
 import { booksWords, failureWords, outcomeWords, pausedWords, resumedWords } from "./words.ts";
 
 export interface RunOptions extends SetupOptions {
@@ -102,11 +104,12 @@ async function watched(
     const questions = new Questions();
     const sandbox = await sandboxOf(setup, cwd, dir);
     if (sandbox.notice !== undefined) setup.notices.push(sandbox.notice);
-    const agent = codingAgent({ setup, sandbox, cwd, dir, questions });
+    const tasks = new TaskWatch();
+    const agent = codingAgent({ runtime: opened, setup, sandbox, cwd, dir, questions, tasks });
     const begun = await begin(opened, target, cwd);
     seen.session = begun.session.id;
     const watch = options.json ? printEvents : printStory;
-    const told = { options: asGiven(options, setup), setup, chosen: setup.chosen, questions, agent, cwd };
+    const told = { options: asGiven(options, setup), setup, chosen: setup.chosen, questions, tasks, agent, cwd };
     const result = await watch(begun, { ...told, signal: interruption.signal });
     return exitOfOutcome(result.outcome.type);
   } catch (thrown) {
@@ -150,6 +153,7 @@ interface Watch {
   setup: Setup;
   chosen: ChosenModel;
   questions: Questions;
+  tasks: TaskWatch;
   agent: ReturnType<typeof codingAgent>;
   cwd: string;
   signal: AbortSignal;
@@ -160,6 +164,7 @@ const stopping = "Stopping: what runs is ended first, and every call gets its re
 async function printEvents({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
   if (isNew) for (const entry of before) if (entry.session === session.id) printEntry(entry);
   watch.signal.addEventListener("abort", () => process.stderr.write(`${stopping}\n`), { once: true });
+  watch.tasks.show = (item) => tellProgram(item, watch.questions);
   const { chosen, notices } = watch.setup;
   const taken = chosen.why === undefined ? [] : [`${chosen.word} is taken, since ${chosen.why}`];
   for (const words of [...taken, ...notices]) process.stderr.write(`pawl: ${words}\n`);
@@ -181,12 +186,14 @@ function tellProgram(item: LiveItem, questions: Questions): void {
 }
 
 async function printStory({ session, before, isNew, start }: Begun, watch: Watch): Promise<TurnResult> {
-  const { chosen, questions, signal } = watch;
+  const { chosen, questions, tasks, signal } = watch;
   const { stdout, stderr } = process;
   const story = stdout.isTTY ? stdout : stderr;
   const status = new StatusLine(story);
   const reached = (call: string) => questions.reached(call);
   const view = new LiveView({ text: stdout, story, status, url: chosen.url, reached });
+  const lines = new ChildLines({ line: (tone, text) => view.line(tone, text), asks: (call) => view.asks(call) });
+  tasks.show = (item, child) => lines.show(item, child);
   const startedAt = performance.now();
   view.prime(before);
   signal.addEventListener("abort", () => view.line("warn", stopping), { once: true });

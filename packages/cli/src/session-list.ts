@@ -1,6 +1,7 @@
 /** `pawl sessions`: the latest first, a page at a time, or those that a text or a folder picks out. */
-import { PawlError, type SessionSummary, type Store } from "@pawl/core";
+import { isTaskSession, PawlError, type SessionSummary } from "@pawl/core";
 import { storeFolder, workspaceFolder } from "./place.ts";
+import { type Cursor, everySession } from "./session-pages.ts";
 import { columnsOf, line, moment, type Tone, toned, wrapped } from "./style.ts";
 import { within } from "./tools/workspace.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
@@ -16,10 +17,9 @@ export interface ListOptions extends VisitOptions {
   /** Of the last session of the page before. */
   cursor?: string;
   all?: boolean;
+  /** Also those that other sessions have given a task to. */
+  tasks?: boolean;
 }
-
-/** Of the store at once. */
-const pageSize = 200;
 
 export function listSessions(options: ListOptions): Promise<number> {
   const from = cursorOf(options.cursor);
@@ -28,8 +28,9 @@ export function listSessions(options: ListOptions): Promise<number> {
   const limit = options.all ? Number.POSITIVE_INFINITY : options.limit;
   return visitStore(options, async ({ store }) => {
     const found: SessionSummary[] = [];
-    for await (const session of sessionsFrom(store, from)) {
+    for await (const session of everySession(store, from)) {
       if (found.length >= limit) break;
+      if (!options.tasks && isTaskSession(session.session)) continue;
       if (isWanted(session, options.search, folder)) found.push(session);
     }
     if (options.json)
@@ -39,20 +40,6 @@ export function listSessions(options: ListOptions): Promise<number> {
     else printSessions(found, limit);
     return 0;
   });
-}
-
-async function* sessionsFrom(store: Store, from: Cursor | undefined): AsyncGenerator<SessionSummary, void> {
-  for (let cursor = from; ; ) {
-    const page = await store.list({ limit: pageSize, ...(cursor ? { cursor } : {}) });
-    yield* page;
-    cursor = page.at(-1);
-    if (page.length < pageSize) return;
-  }
-}
-
-interface Cursor {
-  updatedAt: number;
-  session: string;
 }
 
 function cursorFor({ updatedAt, session }: SessionSummary): string {

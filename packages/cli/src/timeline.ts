@@ -33,23 +33,33 @@ export class Timeline {
   }
 
   add(entry: LogEntry): void {
-    const { seq, time, event } = entry;
+    for (const each of this.#take(entry)) this.#out.write(`${each}\n`);
+  }
+
+  /** What came before, and is not told again: calls are named by the message that asked for them. */
+  know(entries: readonly LogEntry[]): void {
+    for (const entry of entries) this.#take(entry);
+  }
+
+  #take({ seq, time, event }: LogEntry): string[] {
     if (event.type === "turn.started") this.#turnAt = time;
     const at = this.#turnAt === undefined || event.type === "turn.started" ? "" : seconds(time - this.#turnAt);
-    for (const [index, [tone, text]] of this.#lines(event, time).entries()) {
+    const lines = this.#lines(event, time).map(([tone, text], index) => {
       const place = index === 0 ? `${String(seq).padStart(seqWidth)} ${at.padStart(timeWidth)}` : "";
       const head = place.padEnd(seqWidth + timeWidth + 1);
       const shown = cut(printable(text).replaceAll("\t", "  "), Math.max(20, this.#width - head.length - 2));
-      this.#out.write(`${toned("quiet", head, this.#out)}  ${toned(tone, shown, this.#out)}\n`);
-    }
+      return `${toned("quiet", head, this.#out)}  ${toned(tone, shown, this.#out)}`;
+    });
     if (event.type === "turn.ended") this.#turnAt = undefined;
+    return lines;
   }
 
   #lines(event: LogEvent, time: number): [Tone, string][] {
     switch (event.type) {
       case "session.created": {
         const from = event.parent ? `, forked from ${event.parent.session} at ${event.parent.seq}` : "";
-        return [["strong", `session${event.cwd ? ` in ${event.cwd}` : ""}${from}, ${moment(time)}`]];
+        const task = event.labels?.["parent"] === undefined ? "" : `, a task of ${event.labels["parent"]}`;
+        return [["strong", `session${event.cwd ? ` in ${event.cwd}` : ""}${from}${task}, ${moment(time)}`]];
       }
       case "input.accepted":
         return [["plain", `${event.kind}: ${line(inputText(event.content), this.#width)}`]];
@@ -97,6 +107,8 @@ export class Timeline {
         return [["warn", `  ${strippedWords(event)}`]];
       case "log.repaired":
         return [["warn", `  the log was repaired between ${event.from} and ${event.to}: ${event.reason}`]];
+      case "snapshot.recorded":
+        return [["quiet", "  the folder's files are kept as they are now: `pawl undo` can go back to here"]];
       case "note.recorded":
         return [["warn", `  note: ${event.text}`]];
       default:

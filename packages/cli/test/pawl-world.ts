@@ -152,15 +152,32 @@ export class World {
   }
 
   /** In a terminal of its own, with these lines typed into it. Both streams are one; carriage returns are taken out. */
-  async inTerminal(typed: string, args: readonly string[]): Promise<Ended> {
+  inTerminal(typed: string, args: readonly string[]): Promise<Ended> {
+    return this.atTerminal([[/^/, typed]], args);
+  }
+
+  /** The same, where each text is typed once its words have appeared behind those of the one before. */
+  async atTerminal(typed: readonly [RegExp, string | (() => string)][], args: readonly string[]): Promise<Ended> {
     const line = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(" ");
-    const child = spawn("script", ["-qec", line, "/dev/null"], {
+    // `exec`: a shell in between would die of a Ctrl-C that the program takes well.
+    const child = spawn("script", ["-qec", `exec ${line}`, "/dev/null"], {
       cwd: this.work,
       env: { ...this.env, NO_COLOR: "1", TERM: "dumb" },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#t.after(() => child.kill("SIGKILL"));
-    child.stdin.write(typed);
+    const left = [...typed];
+    let seen = "";
+    const type = (chunk: string) => {
+      seen += chunk;
+      for (let next = left[0]; next?.[0].test(seen); next = left[0]) {
+        child.stdin.write(typeof next[1] === "string" ? next[1] : next[1]());
+        seen = seen.replace(next[0], "");
+        left.shift();
+      }
+    };
+    type("");
+    child.stdout.on("data", (chunk: Buffer) => type(chunk.toString("utf8")));
     const ended = await new Running(child).ended;
     return { ...ended, stdout: ended.stdout.replaceAll("\r", "") };
   }

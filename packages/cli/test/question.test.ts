@@ -56,3 +56,27 @@ async function asked(session: Session): Promise<string> {
   }
   return assert.fail("nothing was asked");
 }
+
+test("two calls of one message are asked about one after the other, and each answer is for its own", {
+  skip,
+}, async (t) => {
+  const world = new World(t);
+  const server = await world.server([
+    [
+      { call: "bash", input: { command: "touch first.txt" } },
+      { call: "bash", input: { command: "touch second.txt" } },
+    ],
+    [{ text: "Done." }],
+  ]);
+  const { code, stdout } = await world.atTerminal(
+    [
+      [/.*first\.txt.*Allow this\? /s, "n\n"],
+      [/.*second\.txt.*Allow this\? /s, "y\n"],
+    ],
+    ["run", "Go", "--session", "s", ...world.place(server)],
+  );
+  assert.equal(code, 0, stdout);
+  assert.throws(() => world.read("first.txt"));
+  assert.equal(world.read("second.txt"), "");
+  assert.match(stdout, /touch first\.txt[^?]*Allow this\? [^?]*\? bash touch second\.txt/s);
+});

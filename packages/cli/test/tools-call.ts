@@ -81,6 +81,7 @@ export class Folder {
 
   async reconcile(name: string, input: unknown, key: string): Promise<Reconciled> {
     return await this.tool(name).reconcile({
+      session: "s",
       callId: key,
       idempotencyKey: key,
       input,

@@ -52,7 +52,16 @@ export const limit = {
   leaseMs: 15_000,
   /** How long a driver waits for space on a full disk: somebody notices within an hour, or nobody watches. */
   pauseMs: 60 * 60_000,
+  /** The snapshot of a workspace before a step: a first one of a large tree takes seconds, a hung one must not hold a turn. */
+  snapshotMs: 60_000,
+  /** A snapshot that takes longer does not keep the message that it is taken for from the log. */
+  snapshotPatienceMs: 1_000,
   /** The partial journal writes at most this often, or this much: the bounded loss of a crash. */
   partialMs: 250,
   partialChars: 4_096,
+  /** How often a watcher looks into it: while words come, and while none do. */
+  watchMs: 100,
+  watchQuietMs: 500,
+  /** Each look reads all of it: a long answer is looked at more rarely, about a megabyte a second. */
+  watchCharsPerMs: 1_000,
 } as const;

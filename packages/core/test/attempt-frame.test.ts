@@ -12,7 +12,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 function filterOf(protocol: WireProtocol): { filter: FrameFilter; wire: Wire } {
-  const wire = new Wire(new AbortController().signal, { heard: () => {}, whole: () => {} });
+  const wire = new Wire(new AbortController().signal, { framed: () => {}, heard: () => {}, whole: () => {} });
   return { filter: new FrameFilter(wire, protocol), wire };
 }
 

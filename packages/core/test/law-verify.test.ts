@@ -41,6 +41,7 @@ const opening: LogEvent[] = [
 const closing: LogEvent[] = [stepEnded("st1"), turnEnded("t1")];
 const decided = (action: Decision["action"]): Decision => ({ action, delayMs: 0, at: 0, reason: "" });
 const failure = { kind: "stream-broken" as const, message: "", retryable: true };
+const snapshot = (step: string): LogEvent => ({ type: "snapshot.recorded", step, snapshot: "files" });
 const asked = callPart("a1-1");
 const asking: LogEvent[] = [...opening, attemptEnded("a1"), committed("a1", asked)];
 
@@ -53,6 +54,17 @@ const breaking: [LawName, string, LogEvent[]][] = [
   ],
   ["L3", "an input accepted twice", [input("in0"), input("in0"), ...turnOf(1)]],
   ["L3", "a claimed input that is not there", [turnStarted("t1", "in1"), turnEnded("t1")]],
+  ["L3", "a snapshot of a step that is not open", [...turnOf(1), snapshot("st1")]],
+  [
+    "L3",
+    "two snapshots of one step",
+    [...opening, snapshot("st1"), snapshot("st1"), attemptEnded("a1", { end: "failed", failure }), ...closing],
+  ],
+  [
+    "L3",
+    "a snapshot behind the effects that it should stand before",
+    [...asking, entered("a1-1"), snapshot("st1"), settled("a1-1"), ...closing],
+  ],
   ["L4", "a write entered twice", [...asking, entered("a1-1"), entered("a1-1"), settled("a1-1"), ...closing]],
   [
     "L4",
@@ -162,6 +174,7 @@ describe("verify", () => {
       turnOf(1),
       [...turnOf(1, callPart("a1-2"), callPart("a1-3")), ...turnOf(2, callPart("a2-2", "a1-2"))],
       asking,
+      [...asking, entered("a1-1", { effect: "read" }), snapshot("st1"), settled("a1-1"), ...closing],
     ]) {
       assert.deepEqual(broken(logOf(events)), []);
     }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
@@ -222,6 +223,19 @@ describe("abort", () => {
     const end = entries.find((entry) => entry.event.type === "turn.ended");
     assert.ok(note && end && note.seq < end.seq, "the note is in the log before its turn ends");
     assertLawful(entries);
+  });
+
+  test("a signal that stops many turns keeps nothing of those that have ended", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const stop = new AbortController();
+    const script: ScriptEntry[] = [[...say("first"), ...call("quick", {}, "c1"), finish()], answer];
+    const tools = { quick };
+    const { outcome } = await world.effects.run(
+      session.run(agentOf(script, { tools, eagerReads: true }), "go", { signal: stop.signal }).result,
+    );
+    assert.deepEqual(outcome, { type: "completed" });
+    assert.equal(getEventListeners(stop.signal, "abort").length, 0);
   });
 
   test("L6: the caller's signal ends the turn and opens no other; what waits stays accepted", async () => {

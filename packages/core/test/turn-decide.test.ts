@@ -54,6 +54,7 @@ function stepOf(rest: Partial<OpenStep> = {}): OpenStep {
     stateStripped: false,
     message: undefined,
     calls: new Map(),
+    snapshot: undefined,
     eager: new Map(),
     ...rest,
   };

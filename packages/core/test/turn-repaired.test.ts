@@ -60,3 +60,26 @@ test("a hole at every place and of every size: refused, repaired, driven; lost r
     }
   }
 });
+
+test("a log whose order no hole explains is not mended by a guess: it stays as it is, and says what can be done", async () => {
+  const world = new TurnWorld();
+  const started = { type: "turn.started" as const, inputs: [] };
+  const records = encode(
+    [
+      { type: "session.created" },
+      { ...started, turn: "t1" },
+      { ...started, turn: "t2" },
+      { type: "note.recorded", about: "t2", text: "lost" },
+      { type: "note.recorded", about: "t2", text: "kept" },
+    ],
+    at,
+  );
+  await world.store.restore({ session: "s", head: {}, batches: once(records.filter(({ seq }) => seq !== 4)) });
+  await assert.rejects(checkSession(world.process(), "s", { repair: true }), {
+    code: "SESSION_READ_ONLY",
+    message: /^session s: a turn starts at 3 while turn t1 is open, .*fork it at 2$/,
+  });
+  assert.equal((await world.store.get("s"))?.seq, 5);
+  const { lease } = (await world.store.get("s")) ?? {};
+  assert.equal(lease, undefined, "the lease is given back");
+});

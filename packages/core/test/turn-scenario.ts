@@ -192,6 +192,22 @@ export const scenarios: Scenario[] = [
     agent: () => ({ eagerReads: true }),
   },
   {
+    title: "snapshots before what steps change, one of them missing",
+    script: [
+      [...call("look", {}, "c1"), ...call("act", {}, "c2"), ...call("act", {}, "c3"), finish("tool-calls")],
+      [...call("act", {}, "c1"), finish("tool-calls")],
+      answer,
+    ],
+    agent: ({ outside }) => ({
+      snapshot: {
+        take: async ({ step }) => {
+          if (outside.entered.size > 1) throw new Error("no room");
+          return `files of ${step}`;
+        },
+      },
+    }),
+  },
+  {
     title: "queued inputs",
     script: [answer, answer],
     before: async ({ other }) => void (await other.post("input", "the one before", "in_queued")),

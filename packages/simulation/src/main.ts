@@ -6,16 +6,13 @@
  *   npm run simulate -- --seed 324 --set '{"fork":0}'
  */
 import { spawnSync } from "node:child_process";
-import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { OrderError, orderOf } from "./order.ts";
 import { type Result, runSchedule } from "./schedule.ts";
 import type { Settings } from "./settings.ts";
 import { shrink } from "./shrink.ts";
 import type { Range, Report } from "./worker.ts";
 
-/** What a run without a word of its own tries: about a minute on two cores. */
-const quickSeeds = "1..20000";
 /** Seeds handed to a worker at once. */
 const portion = 100;
 /** A schedule is made of short-lived things: with room for them, the collector has a fifth of the work. */
@@ -24,21 +21,14 @@ const roomy = { maxYoungGenerationSizeMb: 128 };
 const enough = 20;
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: "string", default: quickSeeds },
-      seed: { type: "string" },
-      set: { type: "string", default: "{}" },
-      workers: { type: "string", default: String(availableParallelism()) },
-    },
-  });
-  if (values.seed !== undefined) return one(Number(values.seed), JSON.parse(values.set) as Partial<Settings>);
-  const range = /^(\d+)\.\.(\d+)$/.exec(values.seeds);
-  if (!range) {
-    process.stderr.write(`--seeds is FROM..TO, for example 1..1000, is ${JSON.stringify(values.seeds)}\n`);
+  try {
+    const order = orderOf(process.argv.slice(2));
+    return await (order.kind === "one" ? one(order.seed, order.change) : many(order.range, order.workers));
+  } catch (error) {
+    if (!(error instanceof OrderError)) throw error;
+    process.stderr.write(`${error.message}\n`);
     return 2;
   }
-  return many({ from: Number(range[1]), to: Number(range[2]) }, Number(values.workers));
 }
 
 async function one(seed: number, change: Partial<Settings>): Promise<number> {
@@ -47,10 +37,13 @@ async function one(seed: number, change: Partial<Settings>): Promise<number> {
   return result.breaches.length === 0 ? 0 : 1;
 }
 
+function commitOf(): string {
+  return spawnSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).stdout?.trim() || "unknown";
+}
+
 function tell({ seed, settings, breaches, labels, hash, happened, records }: Result, change: Partial<Settings>): void {
-  const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).stdout?.trim() || "unknown";
   const drawn = Object.entries(settings).filter(([, value]) => value !== 0 && value !== false);
-  console.log(`seed ${seed}, commit ${commit}, trace ${hash.toString(16)}, ${happened} events, ${records} records`);
+  console.log(`seed ${seed}, commit ${commitOf()}, trace ${hash.toString(16)}, ${happened} events, ${records} records`);
   console.log(`settings ${drawn.map(([name, value]) => `${name}=${value}`).join(" ")}`);
   if (breaches.length === 0) return console.log("no law broken");
   for (const label of labels) console.log(`  ${label}`);
@@ -61,15 +54,24 @@ function tell({ seed, settings, breaches, labels, hash, happened, records }: Res
 
 async function many({ from, to }: Range, workers: number): Promise<number> {
   const began = performance.now();
+  // As it is loaded now: the working tree may move on during a long run.
+  const commit = commitOf();
   const sum: Report = { schedules: 0, records: 0, happened: 0, broken: [], unsteady: [] };
   let next = from;
-  const speed = () => Math.round((sum.schedules / (performance.now() - began)) * 1_000);
+  let stopped = false;
+  const stop = () => {
+    stopped = true;
+    process.stderr.write("stopping after the seeds under way\n");
+  };
+  process.once("SIGINT", stop);
+  const seconds = () => (performance.now() - began) / 1_000;
+  const speed = () => Math.round(sum.schedules / seconds());
   const line = () => `${sum.schedules} of ${to - from + 1} schedules, ${speed()} a second, ${sum.broken.length} broken`;
   const progress = setInterval(() => process.stderr.write(`${line()}\n`), 10_000);
   await Promise.all(
     Array.from({ length: workers }, async () => {
       const worker = new Worker(new URL("./worker.ts", import.meta.url), { resourceLimits: roomy });
-      while (next <= to && sum.broken.length < enough) {
+      while (next <= to && !stopped && sum.broken.length < enough) {
         const range = { from: next, to: Math.min(to, next + portion - 1) };
         next = range.to + 1;
         const report = await ask(worker, range);
@@ -83,8 +85,15 @@ async function many({ from, to }: Range, workers: number): Promise<number> {
     }),
   );
   clearInterval(progress);
-  console.log(`${line()}; ${sum.records} records, ${sum.happened} events, seeds ${from}..${to}`);
-  return judged(sum);
+  process.off("SIGINT", stop);
+  // Portions are handed out in order and each is finished: what was done is one range, and the rest another.
+  const { schedules, records, happened, broken } = sum;
+  const done = `seeds ${from}..${next - 1}: ${schedules} schedules, ${records} records, ${happened} events`;
+  console.log(`${done}, ${seconds().toFixed(1)} s, ${speed()} a second, ${broken.length} broken, commit ${commit}`);
+  if (next <= to) console.log(`the rest: npm run simulate -- --seeds ${next}..${to}`);
+  const judgement = await judged(sum);
+  // As a shell counts a run that was interrupted: whoever chains runs must not take it for a whole one.
+  return judgement === 0 && next <= to ? 130 : judgement;
 }
 
 async function judged({ broken, unsteady }: Report): Promise<number> {

@@ -65,6 +65,11 @@ export function simulatedAgent(seat: ModelSeat): Agent {
     toolGraceMs: 2_000,
     permission: ({ effect }) =>
       wild() && effect !== "read" && world.random.chance(settings.approval) ? "ask" : "allow",
+    // Some are missing, always the same ones.
+    snapshot: {
+      take: ({ step }) =>
+        step.endsWith("3") ? Promise.reject(new Error("no room")) : Promise.resolve(`files at ${step}`),
+    },
     unanswered: "wait",
     approvalMs: 20_000,
     ...(settings.compaction > 0 ? { windowTokens: 1_500 } : {}),

@@ -69,8 +69,8 @@ export const plants: PlantedFault[] = [
   {
     title: "a call whose outcome is unknown runs again",
     file: "turn/recover.ts",
-    find: 'if (entered.effect !== "write" && runs < limit.runsPerCall) return undefined;',
-    put: "if (runs < limit.runsPerCall) return undefined;",
+    find: 'return fate === "goes-on" && entered?.effect !== "write" && runs < limit.runsPerCall;',
+    put: 'return fate === "goes-on" && runs < limit.runsPerCall;',
     laws: ["L4"],
     seed: 354,
   },

@@ -31,6 +31,11 @@ export class Reading {
   readonly #controller = new AbortController();
   readonly #watchdog: Watchdog;
   readonly #wire: Wire;
+  /**
+   * Packages look at `includeRawChunks` with every frame, so that it may change under way. It is no getter: an object made
+   * with one keeps alive what that sees until the collector has gone through everything.
+   */
+  readonly #options: LanguageModelV4CallOptions;
   readonly #cut = Promise.withResolvers<never>();
   #reader: Reader | undefined;
   #answered = false;
@@ -42,7 +47,9 @@ export class Reading {
     this.#effects = effects;
     this.#cut.promise.catch(() => {});
     this.#watchdog = new Watchdog(effects, request.watch, () => this.#cutShort());
+    this.#options = { ...request.options, abortSignal: this.#controller.signal, includeRawChunks: true };
     this.#wire = new Wire(this.#controller.signal, {
+      framed: (framed) => this.#wantRaw(!framed),
       heard: () => this.#watchdog.heard(effects.clock.monotonic(), false),
       whole: () => this.#nowWhole(),
     });
@@ -118,7 +125,7 @@ export class Reading {
 
   async #open(): Promise<Reader> {
     this.#request.signal.throwIfAborted();
-    const opening = Promise.resolve(this.#request.model.doStream(this.#options()));
+    const opening = Promise.resolve(this.#request.model.doStream(this.#options));
     const opened = await Promise.race([opening, this.#cut.promise]).catch((error) => {
       opening.then((late) => late.stream.cancel()).catch(() => {});
       throw error;
@@ -129,17 +136,9 @@ export class Reading {
     return this.#reader;
   }
 
-  #options(): LanguageModelV4CallOptions {
-    const wire = this.#wire;
-    const { options } = this.#request;
-    return {
-      ...options,
-      abortSignal: this.#controller.signal,
-      // Packages look at this with every frame. Raw parts are a second copy of each: wanted only where nobody reads bytes.
-      get includeRawChunks() {
-        return options.includeRawChunks === true || !wire.framed;
-      },
-    };
+  /** Raw parts are a second copy of each: wanted only where nobody reads bytes. */
+  #wantRaw(wanted: boolean): void {
+    this.#options.includeRawChunks = wanted || this.#request.options.includeRawChunks === true;
   }
 
   #throwIfCut(): void {

@@ -38,7 +38,7 @@ export function watchedFetch(transport: Fetch): Fetch {
 
 function watched(response: Response, body: ReadableStream<Uint8Array>, wire: Wire, input: unknown): Response {
   const events = response.headers.get("content-type")?.includes("text/event-stream") === true;
-  wire.framed = events;
+  wire.frames(events);
   const filter = events ? new FrameFilter(wire, protocolOf(input)) : undefined;
   const { status, statusText, headers } = response;
   return new Response(watchedBody(body, wire, filter), { status, statusText, headers });

@@ -7,13 +7,18 @@
  */
 
 export interface WireEar {
+  /** Whether frames are read here from now on. */
+  framed(framed: boolean): void;
   /** Bytes of the body came. */
   heard(): void;
   /** The terminal frame came: the answer is whole, whatever the connection does next. */
   whole(): void;
 }
 
-const wires = new WeakMap<AbortSignal, Wire>();
+/** On the signal itself: what a map of them holds outlives its attempt until the collector has gone through everything. */
+const carried = Symbol("wire");
+
+type Carrier = AbortSignal & { [carried]?: Wire };
 
 export class Wire {
   /** The status that came, before any package gave the answer another one. */
@@ -32,9 +37,9 @@ export class Wire {
   readonly #ear: WireEar;
   #cut: (() => void) | undefined;
 
-  constructor(signal: AbortSignal, ear: WireEar) {
+  constructor(signal: Carrier, ear: WireEar) {
     this.#ear = ear;
-    wires.set(signal, this);
+    signal[carried] = this;
   }
 
   heard(): void {
@@ -43,6 +48,11 @@ export class Wire {
 
   broke(error: unknown): void {
     this.fault ??= error;
+  }
+
+  frames(framed: boolean): void {
+    this.framed = framed;
+    this.#ear.framed(framed);
   }
 
   /** `cut` ends the body towards the package, as if the server had closed it, and leaves the connection. */
@@ -69,6 +79,6 @@ export class Wire {
   }
 }
 
-export function wireOf(signal: AbortSignal | null | undefined): Wire | undefined {
-  return signal ? wires.get(signal) : undefined;
+export function wireOf(signal: Carrier | null | undefined): Wire | undefined {
+  return signal?.[carried];
 }

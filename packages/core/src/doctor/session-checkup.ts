@@ -117,7 +117,10 @@ async function closing({ store }: Runtime, session: string, state: TurnState): P
   return closeTurn(state, { outcome: { type: "interrupted" }, ...proven });
 }
 
-/** As the driver's fold; where a hole was passed, an end that is not there may be in it. */
+/**
+ * As the driver's fold; where a hole was passed, an end that is not there may be in it. Fails with SESSION_READ_ONLY for what
+ * no hole explains: such a log was not written by a driver, and what it means is not ours to guess.
+ */
 function foldOverHoles(entries: readonly LogEntry[]): TurnState {
   let holed = false;
   let state = turnFold.init();
@@ -127,10 +130,21 @@ function foldOverHoles(entries: readonly LogEntry[]): TurnState {
       holed = true;
       doubt(state, entry);
     }
-    if (event.type === "turn.started" && holed) state.turn = undefined;
+    if (event.type === "turn.started" && state.turn) {
+      if (!holed) throw unordered(entry.session, entry.seq, state.turn.id);
+      state.turn = undefined;
+    }
     state = turnFold.step(state, entry);
   }
   return state;
+}
+
+function unordered(session: string, seq: number, open: string): PawlError {
+  const what = `session ${session}: a turn starts at ${seq} while turn ${open} is open, and nothing is missing between them`;
+  return new PawlError(
+    "SESSION_READ_ONLY",
+    `${what}; it cannot be mended: read it, export it, or fork it at ${seq - 1}`,
+  );
 }
 
 /** What stood before the hole without a result may have been entered inside. */

@@ -56,11 +56,11 @@ export function encode(events: readonly LogEvent[], at: BatchPosition): LogRecor
 
 /** What JSON cannot carry (a cycle, a bigint, depth without end) is as invalid as what the validator refuses. */
 function payloadOf(event: LogEvent): Uint8Array {
-  const { type, ...rest } = event;
+  const { type } = event;
   let problem: string | undefined;
   try {
     problem = checkEvent(event);
-    if (problem === undefined) return encoder.encode(JSON.stringify(rest));
+    if (problem === undefined) return encoder.encode(JSON.stringify({ ...event, type: undefined }));
   } catch (cause) {
     throw new PawlError("INVALID_EVENT", `cannot record ${String(type)}: it is not JSON`, { cause });
   }
@@ -92,7 +92,9 @@ function parse(record: LogRecord, type: EventType): LogEvent {
   const payload = readablePayload(record);
   try {
     // The envelope says what it is, whatever a payload says of itself.
-    const { type: _, ...fields } = { ...(JSON.parse(decoder.decode(payload)) as { type?: unknown }) };
+    const fields = { ...(JSON.parse(decoder.decode(payload)) as { type?: unknown }) };
+    // Few payloads do, and leaving a field out costs more than all the rest.
+    if (Object.hasOwn(fields, "type")) delete fields.type;
     return { type, ...fields } as LogEvent;
   } catch (cause) {
     throw corrupt(record, "the payload is not JSON", cause);

@@ -5,6 +5,7 @@
  * stood before, until a turn begins. What is there twice, or out of order, is wrong all the same.
  */
 import { limit } from "../limit.ts";
+import type { LogEntry } from "./envelope.ts";
 import type { EventOf, LogEvent } from "./event.ts";
 import { isHoleMark } from "./salvage.ts";
 import type { Law } from "./verify.ts";
@@ -32,14 +33,15 @@ const noSplice: Law = {
 
 const nothingLost: Law = {
   law: "L3",
-  title: "nothing lost: no gap, no repeated input",
+  title: "nothing lost: no gap, no repeated input, and a step's snapshot stands before its effects",
   start() {
     let seq: number | undefined;
     let lost = false;
     const inputs = new Set<string>();
     const accepted = new Set<string>();
+    const snapshots = snapshotOrder();
     return (entry) => {
-      const wrong: string[] = [];
+      const wrong = snapshots(entry);
       lost ||= isHoleMark(entry);
       if (seq !== undefined && entry.seq <= seq) wrong.push(`seq ${entry.seq} follows ${seq}`);
       seq = entry.seq;
@@ -59,6 +61,24 @@ const nothingLost: Law = {
     };
   },
 };
+
+/** A picture of the workspace that was taken later would bring back what it should have kept from being lost. */
+function snapshotOrder(): (entry: LogEntry) => string[] {
+  let step: { id: string; has: "nothing" | "a snapshot" | "effects" } | undefined;
+  let lost = false;
+  return (entry) => {
+    const { event } = entry;
+    lost = (lost || isHoleMark(entry)) && event.type !== "step.started";
+    if (event.type === "step.started") step = { id: event.step, has: "nothing" };
+    if (event.type === "step.ended") step = undefined;
+    if (event.type === "tool.entered" && event.effect !== "read" && step) step.has = "effects";
+    if (event.type !== "snapshot.recorded" || lost) return [];
+    if (step?.id !== event.step) return [`the snapshot ${event.snapshot} is of step ${event.step}, which is not open`];
+    if (step.has !== "nothing") return [`step ${event.step} has ${step.has} before the snapshot ${event.snapshot}`];
+    step.has = "a snapshot";
+    return [];
+  };
+}
 
 const noBlindRerun: Law = {
   law: "L4",

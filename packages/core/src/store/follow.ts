@@ -7,6 +7,7 @@
  */
 import { limit } from "../limit.ts";
 import type { LogRecord } from "../log/envelope.ts";
+import { Bell } from "./bell.ts";
 import type { Store } from "./store.ts";
 
 export interface FollowOptions {
@@ -22,7 +23,7 @@ export async function* follow(
   session: string,
   { after = 0, signal }: FollowOptions = {},
 ): AsyncGenerator<LogRecord[], void, undefined> {
-  const news = new News();
+  const news = new Bell();
   signal?.addEventListener("abort", news.ring, { once: true });
   const end = store.watch(session, news.ring);
   try {
@@ -41,27 +42,5 @@ export async function* follow(
   } finally {
     end();
     signal?.removeEventListener("abort", news.ring);
-  }
-}
-
-/** A bell that remembers: news that came while a page was read is not lost. */
-class News {
-  #rung = false;
-  #wake: (() => void) | undefined;
-
-  readonly ring = (): void => {
-    this.#rung = true;
-    this.#wake?.();
-  };
-
-  heard(): void {
-    this.#rung = false;
-  }
-
-  async arrive(): Promise<void> {
-    if (this.#rung) return;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
   }
 }

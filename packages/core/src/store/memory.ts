@@ -6,6 +6,7 @@
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../effects.ts";
+import { copied } from "../log/copy.ts";
 import { type LogRecord, payloadHash } from "../log/envelope.ts";
 import type { Json } from "../log/event.ts";
 import {
@@ -108,7 +109,7 @@ class MemoryStore implements Store {
       ...session,
       createdAt: now,
       updatedAt: now,
-      head: structuredClone(session.head),
+      head: { ...session.head },
       lease: undefined,
       posts: new Set(),
       mailbox: new Map(),
@@ -141,7 +142,7 @@ class MemoryStore implements Store {
 
     session.records.push(...batch.records.map(copy));
     session.updatedAt = this.#clock.now();
-    if (batch.head) session.head = structuredClone(batch.head);
+    if (batch.head) session.head = { ...batch.head };
     for (const post of batch.consume ?? []) session.mailbox.delete(post);
     if (batch.dropPartial !== undefined && session.partial?.attempt === batch.dropPartial) session.partial = undefined;
     this.#watchers.notify(session.id, "records");
@@ -222,7 +223,7 @@ class MemoryStore implements Store {
 
   async mailbox(id: string): Promise<MailboxEntry[]> {
     this.#open();
-    return structuredClone([...this.#session(id).mailbox.values()]);
+    return copied([...this.#session(id).mailbox.values()]);
   }
 
   watch(session: string, notify: (news: News) => void): () => void {
@@ -269,17 +270,18 @@ class MemoryStore implements Store {
 
   async readPartial(id: string): Promise<Partial | undefined> {
     this.#open();
-    return structuredClone(this.#session(id).partial);
+    return copied(this.#session(id).partial);
   }
 
   async saveSnapshot(id: string, snapshot: Snapshot): Promise<void> {
     this.#open();
-    this.#session(id).snapshots.set(snapshot.reducer, structuredClone(snapshot));
+    this.#session(id).snapshots.set(snapshot.reducer, copyOfSnapshot(snapshot));
   }
 
   async loadSnapshot(id: string, reducer: string): Promise<Snapshot | undefined> {
     this.#open();
-    return structuredClone(this.#session(id).snapshots.get(reducer));
+    const snapshot = this.#session(id).snapshots.get(reducer);
+    return snapshot && copyOfSnapshot(snapshot);
   }
 
   async putBlob(bytes: Uint8Array): Promise<string> {
@@ -327,7 +329,7 @@ class MemoryStore implements Store {
   #liveLease({ lease }: Session): LeaseInfo | undefined {
     if (!lease || lease.expiresAt <= this.#clock.now() || this.#isAlive(lease.holder) === false) return undefined;
     const { epoch, holder, expiresAt } = lease;
-    return structuredClone({ epoch, holder, expiresAt });
+    return { epoch, holder: { ...holder }, expiresAt };
   }
 
   #summary(session: Session): SessionSummary {
@@ -346,6 +348,10 @@ class MemoryStore implements Store {
       ...(lease && { lease }),
     };
   }
+}
+
+function copyOfSnapshot(snapshot: Snapshot): Snapshot {
+  return { ...snapshot, bytes: new Uint8Array(snapshot.bytes) };
 }
 
 /** Latest update first; at the same moment the greater id, which is the later one where ids are time-ordered. */

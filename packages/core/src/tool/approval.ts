@@ -3,6 +3,7 @@
  * records bound to the digest of the exact call. An answer may come from an approver in this process or by post from
  * any other; the first one counts. Where nobody can answer, policy says what happens: never a hang.
  */
+import { joinSignals } from "../attempt/joined-signal.ts";
 import type { Effects } from "../effects.ts";
 import { limit } from "../limit.ts";
 import { copied } from "../log/copy.ts";
@@ -137,7 +138,9 @@ export async function ask(
     const left = Math.min(Math.max(open.expiresAt - clock.now(), 0), open.expiresAt - open.at, limit.timerMs);
     ends.push(timers.after(left, () => resolve(expired)));
   }
-  void consult(question, approval, AbortSignal.any([signal, over.signal])).then((said) => said && resolve(said));
+  const wanted = joinSignals(signal, over.signal);
+  ends.push(wanted.release);
+  void consult(question, approval, wanted.signal).then((said) => said && resolve(said));
   try {
     const answer = await promise;
     return signal.aborted ? undefined : answer;

@@ -14,6 +14,7 @@ import { codedOutput } from "./settle.ts";
 export interface BodyRun {
   prepared: PreparedTool;
   input: unknown;
+  session: string;
   callId: string;
   idempotencyKey: string;
   /** The turn's abort. */
@@ -79,6 +80,7 @@ async function execute(run: BodyRun, signal: AbortSignal): Promise<ToolOutput> {
   const { tool } = run.prepared;
   const returned = tool.execute?.(run.input, {
     signal,
+    session: run.session,
     callId: run.callId,
     idempotencyKey: run.idempotencyKey,
     progress: run.progress,

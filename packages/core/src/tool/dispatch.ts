@@ -8,10 +8,11 @@
  * 3. Each result is staged as it comes. When recording or scheduling fails, nothing more is admitted, started bodies
  *    are drained, and only then the fault goes on.
  */
+import { joinSignals } from "../attempt/joined-signal.ts";
 import type { Effects } from "../effects.ts";
 import { assert } from "../error.ts";
 import { limit } from "../limit.ts";
-import type { Json, LogEvent, ToolOutput, ToolSettled } from "../log/event.ts";
+import type { Effect, Json, LogEvent, ToolOutput, ToolSettled } from "../log/event.ts";
 import { Allowance } from "./allowance.ts";
 import {
   type Approval,
@@ -40,6 +41,8 @@ export interface DispatchHost {
   commit(): Promise<void>;
   /** Throws when our lease is no longer valid by our own monotonic clock. */
   assertLease(): void;
+  /** Asked before a body with effects is announced. A promise: await it, then look around anew and ask again. */
+  beforeEffects(): Promise<void> | undefined;
   /** The next batch takes this post out of the mailbox. */
   consume(post: string): void;
   /** A person is asked about this call. */
@@ -53,6 +56,7 @@ export interface DispatchHost {
 }
 
 export interface DispatchOptions extends Approval {
+  session: string;
   tools: PreparedTools;
   signal: AbortSignal;
   concurrency: number;
@@ -105,6 +109,11 @@ function refusal({ rerun, call }: Slot, output: ToolOutput): ToolOutput {
   return rerun ? missingOutput(call) : output;
 }
 
+/** A re-run is allowed by the effect of the first entry, whatever today's registry says. */
+function effectOf({ call, checked }: Slot): Effect {
+  return call.entered?.effect ?? checked?.prepared.effect ?? "write";
+}
+
 class Dispatch {
   readonly #host: DispatchHost;
   readonly #options: DispatchOptions;
@@ -128,7 +137,13 @@ class Dispatch {
     for (;;) {
       const asked = this.#options.signal.aborted ? [] : this.#announce();
       if (this.#options.signal.aborted) this.#refuse();
-      const entered = this.#enter();
+      const chosen = startable(this.#slots, this.#options.concurrency);
+      const before = chosen.some((slot) => effectOf(slot) !== "read") ? this.#host.beforeEffects() : undefined;
+      if (before) {
+        await before;
+        continue;
+      }
+      const entered = this.#enter(chosen);
       if (this.#slots.every((slot) => slot.progress === "ended")) return;
       assert(asked.length + entered.length + this.#moves.size > 0, "calls are open and nothing moves");
       await this.#host.commit();
@@ -219,8 +234,10 @@ class Dispatch {
     const asking = new AbortController();
     slot.asking = asking;
     this.#host.asked(call);
-    const signal = AbortSignal.any([this.#options.signal, this.#failed.signal, asking.signal]);
-    const heard = ask(question, call.approval, this.#options, signal, this.#options.effects);
+    const wanted = joinSignals(this.#options.signal, this.#failed.signal, asking.signal);
+    const heard = ask(question, call.approval, this.#options, wanted.signal, this.#options.effects).finally(
+      wanted.release,
+    );
     this.#move(
       heard.then((answer) => {
         slot.asking = undefined;
@@ -258,8 +275,7 @@ class Dispatch {
     }
   }
 
-  #enter(): Slot[] {
-    const chosen = startable(this.#slots, this.#options.concurrency);
+  #enter(chosen: Slot[]): Slot[] {
     for (const slot of chosen) {
       const { part, entered } = slot.call;
       this.#host.assertLease();
@@ -268,8 +284,7 @@ class Dispatch {
         call: part.id,
         tool: part.tool,
         digest: callDigest(part),
-        // A re-run is allowed by the effect of the first entry, whatever today's registry says.
-        effect: entered?.effect ?? slot.checked?.prepared.effect ?? "write",
+        effect: effectOf(slot),
         key: entered?.key ?? part.id,
       });
       slot.progress = "running";
@@ -287,7 +302,7 @@ class Dispatch {
   #begin(slot: Slot): void {
     const { checked, call } = slot;
     if (!checked) return;
-    const { signal, graceMs, effects } = this.#options;
+    const { session, signal, graceMs, effects } = this.#options;
     if (signal.aborted) return this.#settleNotBegun(slot);
     this.#host.assertLease();
     const id = call.part.id;
@@ -295,6 +310,7 @@ class Dispatch {
       {
         prepared: checked.prepared,
         input: checked.input,
+        session,
         callId: id,
         idempotencyKey: call.entered?.key ?? id,
         signal,

@@ -9,6 +9,7 @@
  * 3. When the attempt commits, results are adopted in call order, and what still runs is handed on. When it does not,
  *    bodies are stopped and drained; their results stay in the log as facts about that attempt.
  */
+import { type JoinedSignal, joinSignals } from "../attempt/joined-signal.ts";
 import { limit } from "../limit.ts";
 import type { CallPart, MessagePart, ToolEntered, ToolOutput, ToolSettled } from "../log/event.ts";
 import { Allowance } from "./allowance.ts";
@@ -42,14 +43,14 @@ export class EagerReads {
   readonly #calls: EarlyCall[] = [];
   readonly #allowance: Allowance;
   readonly #stop = new AbortController();
-  readonly #signal: AbortSignal;
+  readonly #stopped: JoinedSignal;
   #over = false;
 
   constructor(attempt: string, host: EagerHost, options: DispatchOptions) {
     this.#attempt = attempt;
     this.#host = host;
     this.#options = options;
-    this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    this.#stopped = joinSignals(options.signal, this.#stop.signal);
     this.#allowance = new Allowance({ chars: options.batchChars, images: limit.batchImages });
   }
 
@@ -88,7 +89,7 @@ export class EagerReads {
       else running.set(part.id, run.then(stage));
     }
     // Whoever waits for them hears of a failure.
-    for (const promise of running.values()) promise.catch(() => {});
+    void Promise.allSettled(running.values()).then(this.#stopped.release);
     return running;
   }
 
@@ -99,6 +100,7 @@ export class EagerReads {
     for (const { part, run } of this.#calls) {
       if (run) this.#host.stage(resultOf(part.id, await run.catch(() => undefined)));
     }
+    this.#stopped.release();
   }
 
   async #consider(call: EarlyCall): Promise<void> {
@@ -115,7 +117,7 @@ export class EagerReads {
   }
 
   async #advance(): Promise<void> {
-    if (this.#over || this.#signal.aborted) return;
+    if (this.#over || this.#stopped.signal.aborted) return;
     const chosen = startable(this.#calls, this.#options.concurrency);
     if (chosen.length === 0) return;
     this.#host.assertLease();
@@ -138,8 +140,8 @@ export class EagerReads {
 
   async #begin(call: EarlyCall): Promise<BodyEnd | undefined> {
     const { checked, part } = call;
-    if (!checked || this.#signal.aborted) return undefined;
-    const { graceMs, effects } = this.#options;
+    if (!checked || this.#stopped.signal.aborted) return undefined;
+    const { session, graceMs, effects } = this.#options;
     const { keep, progress, late } = this.#host;
     const { outputChars } = checked.prepared;
     this.#host.assertLease();
@@ -153,9 +155,10 @@ export class EagerReads {
       {
         prepared: checked.prepared,
         input: checked.input,
+        session,
         callId: part.id,
         idempotencyKey: part.id,
-        signal: this.#signal,
+        signal: this.#stopped.signal,
         graceMs,
         progress: (data) => progress(part.id, data),
         tell: (whole) => tell(whole, telling),

@@ -5,7 +5,7 @@
  * do better; it never throws and is never executed.
  */
 import type { JSONSchema7 } from "@ai-sdk/provider";
-import { asSchema, type FlexibleSchema, jsonSchema, type Schema } from "@ai-sdk/provider-utils";
+import { asSchema, type FlexibleSchema, type Schema } from "@ai-sdk/provider-utils";
 import type { Effects } from "../effects.ts";
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
@@ -23,7 +23,7 @@ export interface PreparedTool {
   timeoutMs: number;
   outputChars: number;
   tool: Tool;
-  schema: Schema;
+  schema: Pick<Schema, "jsonSchema" | "validate">;
 }
 
 export type PreparedTools = ReadonlyMap<string, PreparedTool>;
@@ -82,10 +82,10 @@ function providerTool(
   return { header: { id, args: JSON.parse(JSON.stringify(args ?? {})) as Json }, executes: isProviderExecuted };
 }
 
-function schemaOf(given: Tool["inputSchema"]): Schema {
+function schemaOf(given: Tool["inputSchema"]): PreparedTool["schema"] {
   const bare = typeof given === "object" && given !== null && !("~standard" in given) && !("jsonSchema" in given);
   if (!bare) return asSchema(given as FlexibleSchema);
-  return jsonSchema(given as JSONSchema7);
+  return { jsonSchema: given as JSONSchema7 };
 }
 
 /** A call that may run, as far as the call itself says. */

@@ -57,6 +57,8 @@ export const everything: Lock = { key: "*", mode: "write" };
 export interface ToolContext {
   /** Aborts on the turn's abort and on the call's deadline. A body that ignores it is abandoned after a grace. */
   signal: AbortSignal;
+  /** The session whose call this is. */
+  session: string;
   callId: string;
   /** The same for every run of this call. Hand it to services that know idempotency keys. */
   idempotencyKey: string;
@@ -70,6 +72,7 @@ export interface ToolContext {
 }
 
 export interface DoubtfulCall<Input = unknown> {
+  session: string;
   callId: string;
   idempotencyKey: string;
   input: Input;

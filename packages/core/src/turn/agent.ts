@@ -12,6 +12,7 @@ import type { Approver, Permission, Unanswered } from "../tool/approval.ts";
 import { type PreparedTools, prepareTools } from "../tool/prepare.ts";
 import type { ToolSet } from "../tool/tool.ts";
 import { type CompactionPolicy, compactionOf } from "./compaction.ts";
+import type { Snapshotter } from "./workspace-snapshot.ts";
 
 export interface Agent {
   /** Any AI SDK `LanguageModelV4`. */
@@ -58,6 +59,12 @@ export interface Agent {
   compaction?: Partial<CompactionPolicy>;
   /** How long a body may take to listen to its signal, ms. */
   toolGraceMs?: number;
+  /** Keeps the workspace before each step with effects, so that it can be brought back; default: nothing is kept. */
+  snapshot?: Snapshotter;
+  /** What becomes of a step whose workspace could not be kept: it runs all the same (default), or its turn fails. */
+  withoutSnapshot?: "go-on" | "stop";
+  /** How long a snapshot may take, ms; default a minute. */
+  snapshotMs?: number;
   /** The price of one request, in units of your price list. */
   price?(usage: Usage, model: ModelRef): number | undefined;
 }
@@ -85,27 +92,17 @@ export interface PreparedAgent {
   compaction: CompactionPolicy;
   /** What instructions and tools take of every request, estimated. */
   overheadTokens: number;
+  snapshot: Snapshotter | undefined;
+  withoutSnapshot: "go-on" | "stop";
+  snapshotMs: number;
   price: NonNullable<Agent["price"]>;
 }
 
 /** Throws INVALID_INPUT for a figure with which no turn could come to its end. */
 export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
   checkModel(agent.model);
-  const atLeast = {
-    stepsPerTurn: 1,
-    concurrentTools: 1,
-    toolGraceMs: 0,
-    approvalMs: 0,
-    pauseMs: 0,
-    batchOutputChars: 0,
-    windowTokens: 1,
-  };
-  for (const [name, least] of Object.entries(atLeast)) {
-    const value = agent[name as keyof typeof atLeast];
-    if (value !== undefined && !(value >= least)) {
-      throw new PawlError("INVALID_INPUT", `the agent's ${name} is ${least} or more, is ${seen(value)}`);
-    }
-  }
+  checkFigures(agent);
+  checkWords(agent);
   const tools = await prepareTools(agent.tools ?? {});
   const header = plainHeader(headerOf(agent, tools));
   const compaction = compactionOf(agent.compaction);
@@ -133,8 +130,51 @@ export async function prepareAgent(agent: Agent): Promise<PreparedAgent> {
     toolGraceMs: Math.min(agent.toolGraceMs ?? limit.toolGraceMs, limit.timerMs),
     batchOutputChars: agent.batchOutputChars ?? limit.batchOutputChars,
     windowTokens: agent.windowTokens,
+    snapshot: agent.snapshot,
+    withoutSnapshot: agent.withoutSnapshot ?? "go-on",
+    snapshotMs: Math.min(agent.snapshotMs ?? limit.snapshotMs, limit.timerMs),
     price: agent.price ?? (() => undefined),
   };
+}
+
+const atLeast = {
+  stepsPerTurn: 1,
+  concurrentTools: 1,
+  toolGraceMs: 0,
+  snapshotMs: 0,
+  approvalMs: 0,
+  pauseMs: 0,
+  batchOutputChars: 0,
+  windowTokens: 1,
+} as const;
+
+function checkFigures(agent: Agent): void {
+  const figures = Object.entries(atLeast).map(
+    ([name, least]) => [name, least, agent[name as keyof typeof atLeast]] as const,
+  );
+  const deadlines = Object.entries(agent.watch ?? {}).map(([name, value]) => [`watch.${name}`, 0, value] as const);
+  for (const [name, least, value] of [...figures, ...deadlines]) {
+    if (value === undefined || (typeof value === "number" && value >= least)) continue;
+    throw new PawlError("INVALID_INPUT", `the agent's ${name} is ${least} or more, is ${seen(value)}`);
+  }
+}
+
+const words = {
+  reasoning: ["send", "turn", "drop"],
+  images: ["send", "name"],
+  cache: ["auto", "off"],
+  unanswered: ["deny", "wait", "abort"],
+  afterAbort: ["keep", "return"],
+  withoutSnapshot: ["go-on", "stop"],
+} as const satisfies { [name in keyof Agent]?: readonly string[] };
+
+/** A word that nobody knows would be read as some other one. */
+function checkWords(agent: Agent): void {
+  for (const [name, known] of Object.entries(words)) {
+    const value: unknown = agent[name as keyof typeof words];
+    if (value === undefined || (known as readonly unknown[]).includes(value)) continue;
+    throw new PawlError("INVALID_INPUT", `the agent's ${name} is one of ${known.join(", ")}, is ${seen(value)}`);
+  }
 }
 
 /** Said before anything is posted: older provider packages, and model names as text, fit the AI SDK's own functions only. */

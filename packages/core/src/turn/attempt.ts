@@ -108,7 +108,7 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
           },
           ended: (part) => {
             feed.push({ type: "part.ended", attempt, part: part.id });
-            journal.started(part);
+            journal.ended(part);
             eager?.ended(part);
           },
         },

@@ -11,6 +11,7 @@ import type { DriverLease } from "./lease.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Nudge } from "./nudge.ts";
 import type { QueuedInput } from "./queue.ts";
+import type { WorkspaceSnapshots } from "./workspace-snapshot.ts";
 
 export interface Driver {
   session: string;
@@ -33,4 +34,5 @@ export interface Driver {
   nudge: Nudge;
   /** Calls of the committed message that began before it and have not ended. */
   running: RunningCalls;
+  snapshots: WorkspaceSnapshots;
 }

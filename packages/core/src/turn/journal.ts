@@ -11,13 +11,20 @@ import type { Exposure } from "../log/value.ts";
 import type { Partial, Store } from "../store/store.ts";
 
 /** One line of the journal: the next piece of one part. */
-interface Line {
+export interface Line {
   part: string;
   kind: "text" | "reasoning" | "tool-call";
   tool?: string;
   /** The provider runs this call: a fact that forbids a replay. */
   provider?: true;
   text: string;
+  /**
+   * Where in its part the piece begins, in UTF-16 units: a write may be lost while later ones are not, and words behind a gap
+   * are not what was said. Absent in journals of older drivers.
+   */
+  at?: number;
+  /** The part is whole. */
+  ended?: true;
 }
 
 /** What a journal proves of an attempt whose driver died. */
@@ -37,6 +44,8 @@ export class Journal {
   #pieces: string[] = [];
   #unwritten = 0;
   readonly #provider = new WeakSet<MessagePart>();
+  /** How much of each part stands in lines. */
+  readonly #lengths = new WeakMap<MessagePart, number>();
   #cancel: (() => void) | undefined;
 
   constructor(store: Store, session: string, epoch: number, attempt: string, effects: Effects) {
@@ -45,15 +54,22 @@ export class Journal {
     this.#write = (chunk) => void store.writePartial(session, epoch, attempt, chunk).catch(() => {});
   }
 
-  /**
-   * A part began, or ended: only then some packages say who runs it. A call that the provider runs is written at once: a
-   * crash must not make it look repeatable.
-   */
+  /** A call that the provider runs is written at once: a crash must not make it look repeatable. */
   started(part: MessagePart): void {
     if (part.type !== "tool-call" || !part.providerExecuted || this.#provider.has(part)) return;
     this.#provider.add(part);
-    this.#lines += lineOf(part, "");
+    this.#closeLine();
+    this.#line(part, "");
     this.#flush();
+  }
+
+  /** Only now some packages say who runs a call. Of a part that never grew nobody has heard. */
+  ended(part: MessagePart): void {
+    this.started(part);
+    if (part !== this.#growing && !this.#lengths.has(part)) return;
+    if (!this.#turnTo(part)) return;
+    this.#closeLine("ended");
+    this.#schedule();
   }
 
   /** A part grew by a piece. Pieces are joined when they are written: slices of a growing text would cost its square. */
@@ -62,7 +78,7 @@ export class Journal {
     this.#pieces.push(piece);
     this.#unwritten += piece.length;
     if (this.#unwritten >= limit.partialChars) this.#flush();
-    else this.#cancel ??= this.#effects.timers.after(limit.partialMs, () => this.#flush());
+    else this.#schedule();
   }
 
   /** The attempt is over: its batch drops what was written. */
@@ -73,15 +89,26 @@ export class Journal {
 
   #turnTo(part: MessagePart): boolean {
     if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool-call") return false;
+    if (part === this.#growing) return true;
     this.#closeLine();
     this.#growing = part;
     return true;
   }
 
-  #closeLine(): void {
-    if (this.#growing && this.#pieces.length > 0) this.#lines += lineOf(this.#growing, this.#pieces.join(""));
+  #closeLine(ended?: "ended"): void {
+    if (this.#growing && (ended || this.#pieces.length > 0)) this.#line(this.#growing, this.#pieces.join(""), ended);
     this.#growing = undefined;
     this.#pieces = [];
+  }
+
+  #line(part: Growing, text: string, ended?: "ended"): void {
+    const at = this.#lengths.get(part) ?? 0;
+    this.#lengths.set(part, at + text.length);
+    this.#lines += lineOf(part, text, at, ended);
+  }
+
+  #schedule(): void {
+    this.#cancel ??= this.#effects.timers.after(limit.partialMs, () => this.#flush());
   }
 
   #flush(): void {
@@ -93,10 +120,10 @@ export class Journal {
   }
 }
 
-function lineOf(part: Growing, text: string): string {
+function lineOf(part: Growing, text: string, at: number, ended: "ended" | undefined): string {
   const call =
     part.type === "tool-call" ? { tool: part.tool, ...(part.providerExecuted ? { provider: true as const } : {}) } : {};
-  const line: Line = { part: part.id, kind: part.type, ...call, text };
+  const line: Line = { part: part.id, kind: part.type, ...call, text, at, ...(ended ? { ended: true as const } : {}) };
   return `${JSON.stringify(line)}\n`;
 }
 
@@ -105,13 +132,11 @@ export function readJournal(journal: Partial | undefined, attempt: string): Prov
   const parts = new Map<string, Growing>();
   const exposure = noExposure();
   const chunks = journal?.attempt === attempt ? journal.chunks : [];
-  for (const text of chunks.join("").split("\n")) {
-    const line = parse(text);
-    if (!line) continue;
+  for (const line of linesOf(chunks.join(""))) {
     const part = parts.get(line.part) ?? emptyPart(line);
     parts.set(line.part, part);
-    if (part.type === "tool-call") part.input += line.text;
-    else part.text += line.text;
+    if (part.type === "tool-call") part.input += nextOf(line, part.input.length);
+    else part.text += nextOf(line, part.text.length);
     if (line.kind === "tool-call") exposure.toolInput = true;
     else exposure[line.kind] = true;
     if (line.provider) exposure.providerWrite = true;
@@ -119,12 +144,29 @@ export function readJournal(journal: Partial | undefined, attempt: string): Prov
   return { parts: [...parts.values()], exposure };
 }
 
+/** The lines that can be read. */
+export function linesOf(text: string): Line[] {
+  return text.split("\n").flatMap((line) => parse(line) ?? []);
+}
+
+/** What a line adds to `length` units of its part that are known: behind a gap nothing, of what is known only the rest. */
+export function nextOf({ text, at }: Line, length: number): string {
+  if (at === undefined || at === length) return text;
+  return at < length ? text.slice(length - at) : "";
+}
+
 function parse(text: string): Line | undefined {
+  if (text === "") return undefined;
   try {
-    return text === "" ? undefined : (JSON.parse(text) as Line);
+    const line = JSON.parse(text) as Line;
+    return typeof line.part === "string" && typeof line.text === "string" && isKind(line.kind) ? line : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isKind(kind: unknown): boolean {
+  return kind === "text" || kind === "reasoning" || kind === "tool-call";
 }
 
 function emptyPart({ part, kind, tool, provider }: Line): Growing {

@@ -1,9 +1,11 @@
 /**
  * Taking the lease and putting a driver together: settle or take over, then drive, then give the lease back.
  */
+import { joinSignals } from "../attempt/joined-signal.ts";
 import { targetOf } from "../context/target.ts";
 import { isPawlError, PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
+import type { Store } from "../store/store.ts";
 import { unsettled } from "../tool/pending.ts";
 import type { Feed } from "../view/feed.ts";
 import { TurnAbort } from "./abort.ts";
@@ -23,10 +25,13 @@ import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
 import type { TurnState } from "./state.ts";
 import { noCalls } from "./tools.ts";
+import { WorkspaceSnapshots } from "./workspace-snapshot.ts";
 
 export type DriveMode =
-  /** A new input; an open turn is closed first. */
-  | { kind: "settle"; input: Part[] }
+  /** A new input; an open turn is closed first. `id` makes it idempotent. */
+  | { kind: "settle"; input: Part[]; id?: string }
+  /** Closes the open turn, and nothing else. */
+  | { kind: "close" }
   /** Goes on inside the open turn. */
   | { kind: "take-over" }
   /** Follows the last turn, which did not complete, with one that has no input of its own; an open one is closed first. */
@@ -52,16 +57,16 @@ export async function startDrive(
   signal.throwIfAborted();
   // The lease before the post: an input that we cannot drive is refused, not left behind.
   const lease = await DriverLease.acquire(store, session, holder, effects);
-  const stopped = AbortSignal.any([signal, lease.lost]);
-  const abort = new TurnAbort(stopped);
-  const input = effects.id("in");
+  const stopped = joinSignals(signal, lease.lost);
+  const abort = new TurnAbort(stopped.signal);
+  const input = (mode.kind === "settle" ? mode.id : undefined) ?? effects.id("in");
   /** The turn to report on, where no input tells it. While the log of a take-over is read, any turn may be it. */
   let ours = mode.kind === "continue" ? effects.id("t") : undefined;
   const report = new Report(session, ({ turn, inputs }) =>
     mode.kind === "settle" ? inputs.includes(input) : ours === undefined || turn === ours,
   );
   const context = new LiveContext(store, session, targetOf(agent.header));
-  const patience = new Patience(effects, feed, agent.pauseMs, stopped);
+  const patience = new Patience(effects, feed, agent.pauseMs, stopped.signal);
   const ledger = new Ledger({ store, session, lease, effects, feed, patience, followers: [context, report] });
   const inbox = new Inbox(store, session, (turn) => {
     if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
@@ -79,6 +84,7 @@ export async function startDrive(
     abort,
     nudge,
     running: noCalls,
+    snapshots: new WorkspaceSnapshots(),
     returned: [],
     withdrawn: new Set(),
     mailRead: false,
@@ -86,17 +92,12 @@ export async function startDrive(
   try {
     await ledger.load();
     if (mode.kind === "take-over") ours = interruptedTurn(driver);
-    else await settleInterrupted(driver);
-    signal.throwIfAborted();
-    if (mode.kind === "settle")
-      await store.post(session, { id: input, kind: "input", body: { content: mode.input as unknown as Json } });
-    if (mode.kind === "continue" && ours !== undefined) startContinuation(driver, ours);
-    inbox.open();
-    // Whoever opens a turn reads the mailbox for it.
-    if (mode.kind === "take-over") await inbox.refresh();
-    await drive(driver);
+    if (mode.kind === "close") ours = openTurnOf(driver);
+    if (mode.kind !== "take-over") await settleInterrupted(driver);
+    if (mode.kind !== "close") await begin(driver, mode, { input, ours, signal });
     if (mode.kind === "settle" && !report.result && signal.aborted) await withdraw(driver, input).catch(() => {});
   } finally {
+    stopped.release();
     inbox.close();
     await lease.release().catch(() => {});
   }
@@ -106,6 +107,44 @@ export async function startDrive(
   if (driver.withdrawn.has(input))
     throw new PawlError("WITHDRAWN", `session ${session}: the input ${input} was taken back before a turn claimed it`);
   throw new PawlError("BUG", `session ${session}: the driver ended without an end of its turn`);
+}
+
+async function begin(
+  driver: Driver,
+  mode: Exclude<DriveMode, { kind: "close" }>,
+  { input, ours, signal }: { input: string; ours: string | undefined; signal: AbortSignal },
+): Promise<void> {
+  const { session, store, inbox } = driver;
+  signal.throwIfAborted();
+  if (mode.kind === "settle") await postInput(store, session, { id: input, content: mode.input });
+  if (mode.kind === "continue" && ours !== undefined) startContinuation(driver, ours);
+  inbox.open();
+  // Whoever opens a turn reads the mailbox for it.
+  if (mode.kind === "take-over") await inbox.refresh();
+  await drive(driver);
+}
+
+/** Posted before, by whoever died since, it is still there to be claimed, or a turn has had it. */
+async function postInput(
+  store: Store,
+  session: string,
+  { id, content }: { id: string; content: Part[] },
+): Promise<void> {
+  const said = await store.post(session, { id, kind: "input", body: { content: content as unknown as Json } });
+  if (said === "accepted" || (await store.mailbox(session)).some((post) => post.id === id)) return;
+  throw new PawlError(
+    "INVALID_INPUT",
+    `session ${session}: the input ${id} was posted before, and a turn has claimed it; its log tells what became of it`,
+  );
+}
+
+function openTurnOf({ ledger, session }: Driver): string {
+  const { turn } = ledger.state;
+  if (turn) return turn.id;
+  throw new PawlError(
+    "INVALID_INPUT",
+    `session ${session} has no open turn to close; ${nextOf(ledger.state, session)}`,
+  );
 }
 
 /** Also where a fork was cut inside a turn of its parent there is none: that one goes on in the parent, if anywhere. */
@@ -157,7 +196,7 @@ async function settleInterrupted(driver: Driver): Promise<void> {
   if (!turn) return;
   // What the parent of a fork has entered is under way there; only our own calls are ours to look after.
   const doubtful = turn.session === session && turn.step ? unsettled(turn.step.calls) : [];
-  await settleDoubtfulCalls(driver, doubtful);
+  await settleDoubtfulCalls(driver, doubtful, "closes");
   const attempt = turn.step?.attempt?.attempt;
   const proven = attempt === undefined ? {} : { fragment: readJournal(await store.readPartial(session), attempt) };
   const close = (rest: Pick<Closing, "fragment">) => {

@@ -8,7 +8,7 @@ import { type StandingAnswer, type StandingAnswers, standingIn, trackStanding } 
 import type { PendingApproval } from "../view/live.ts";
 
 /** The calls of the open step. What a parent asked is void in its fork, and not listed. */
-function questionFold(session: string): Fold<Pending> {
+export function questionFold(session: string): Fold<Pending> {
   return {
     init: () => new Map(),
     step(calls, entry) {

@@ -2,7 +2,6 @@
  * Calls that a dead driver had entered. A `write` is never entered again: its reconciler may look at the world, else
  * its outcome is unknown (L4). `read` and `idempotent` ones may run again under the same key.
  */
-import type { Effects } from "../effects.ts";
 import { limit } from "../limit.ts";
 import type { ToolSettled } from "../log/event.ts";
 import { type KeepBytes, tell } from "../tool/output.ts";
@@ -13,34 +12,45 @@ import { codedOutput, settleMissing } from "../tool/settle.ts";
 import type { Reconciled } from "../tool/tool.ts";
 import type { Driver } from "./driver.ts";
 
+type Entry = NonNullable<PendingCall["entered"]>;
+
+/** What becomes of the turn: where it is closed, no call is entered again, whatever its effect. */
+export type TurnFate = "goes-on" | "closes";
+
 /** Looks after every doubtful call in turn and stages what is found. Says what it waits for: it may take a while. */
-export async function settleDoubtfulCalls(driver: Driver, calls: readonly PendingCall[]): Promise<void> {
+export async function settleDoubtfulCalls(
+  driver: Driver,
+  calls: readonly PendingCall[],
+  fate: TurnFate,
+): Promise<void> {
   const { ledger, store, agent, feed } = driver;
   for (const call of calls) {
-    const looks = call.entered?.effect === "write" && agent.tools.get(call.part.tool)?.tool.reconcile;
-    if (looks)
+    if (!call.entered || mayRunAgain(call, fate)) continue;
+    if (agent.tools.get(call.part.tool)?.tool.reconcile)
       feed.push({
         type: "warning",
         text: `${call.part.tool} was running when its process died: looking for its result`,
       });
-    const settled = await settleDoubtful(call, driver, (bytes) => store.putBlob(bytes));
+    const settled = await settleDoubtful(call, call.entered, driver, (bytes) => store.putBlob(bytes));
     if (settled) ledger.stage(settled);
   }
 }
 
-/** Undefined: the call was never entered, or may be entered again. */
+/** By the effect as it was when the body was entered; today's registry may say otherwise. */
+function mayRunAgain({ entered, runs = 0 }: PendingCall, fate: TurnFate): boolean {
+  // One that took its process down each time would do so for ever.
+  return fate === "goes-on" && entered?.effect !== "write" && runs < limit.runsPerCall;
+}
+
 async function settleDoubtful(
   call: PendingCall,
-  { agent: { tools }, effects, abort }: Driver,
+  entered: Entry,
+  driver: Driver,
   keep: KeepBytes,
 ): Promise<ToolSettled | undefined> {
-  // The effect as it was when the body was entered; today's registry may say otherwise.
-  const { entered, runs = 0 } = call;
-  if (!entered) return undefined;
-  // One that took its process down each time would do so for ever.
-  if (entered.effect !== "write" && runs < limit.runsPerCall) return undefined;
-  const checked = await checkInTime(call.part, tools, effects, abort.signal);
-  const verdict = checked.ok ? await reconciled(checked, call, entered, effects, abort.signal) : undefined;
+  const { agent, effects, abort } = driver;
+  const checked = await checkInTime(call.part, agent.tools, effects, abort.signal);
+  const verdict = checked.ok ? await reconciled(checked, call, entered, driver) : undefined;
   switch (verdict?.verdict) {
     case "done": {
       const most = checked.ok ? checked.prepared.outputChars : 0;
@@ -65,9 +75,8 @@ async function settleDoubtful(
 async function reconciled(
   { prepared, input }: RunnableCall,
   { part }: PendingCall,
-  entered: NonNullable<PendingCall["entered"]>,
-  { timers }: Effects,
-  abort: AbortSignal,
+  entered: Entry,
+  { session, effects, abort: { signal: abort } }: Driver,
 ): Promise<Reconciled | undefined> {
   const { tool, timeoutMs } = prepared;
   if (!tool.reconcile || abort.aborted) return undefined;
@@ -78,11 +87,12 @@ async function reconciled(
     resolve(undefined);
   };
   // Also where the body itself may take for ever: it has ended, and only a look at the world is asked for.
-  const cancel = timers.after(timeoutMs || limit.toolTimeoutMs, giveUp);
+  const cancel = effects.timers.after(timeoutMs || limit.toolTimeoutMs, giveUp);
   abort.addEventListener("abort", giveUp, { once: true });
   try {
     return await Promise.race([
       tool.reconcile({
+        session,
         callId: part.id,
         idempotencyKey: entered.key,
         input,

@@ -26,6 +26,7 @@ import { type DriveMode, startDrive } from "./open.ts";
 import { pendingApprovals, standingAnswers } from "./question.ts";
 import { contentOf, inputId, type QueuedInput, queueOf } from "./queue.ts";
 import type { TurnResult } from "./report.ts";
+import { type WatchOptions, watch } from "./watch.ts";
 
 /** What sessions live in: a store, the outside world, and who we are. */
 export interface Runtime {
@@ -180,14 +181,31 @@ export class Session {
     return this.#answer(id, body, revocationShape.check(body, "revocation"));
   }
 
-  /** Posts an input and drives until the session is idle. Iterate the turn to watch it. */
-  run(agent: Agent, input: string | readonly Part[], options: { signal?: AbortSignal } = {}): Turn {
-    return this.#drive(agent, { kind: "settle", input: contentOf(input) }, options.signal);
+  /**
+   * Posts an input and drives until the session is idle. Iterate the turn to watch it. `id` makes the post idempotent: one
+   * that still waits is driven, one that a turn has claimed fails with INVALID_INPUT.
+   */
+  run(agent: Agent, input: string | readonly Part[], options: { signal?: AbortSignal; id?: string } = {}): Turn {
+    const { signal, id } = options;
+    const content = contentOf(input);
+    return this.#drive(
+      agent,
+      { kind: "settle", input: content, ...(id === undefined ? {} : { id: inputId(id) }) },
+      signal,
+    );
   }
 
   /** Takes over an interrupted turn and goes on inside it. Fails with INVALID_INPUT where none is open. */
   resume(agent: Agent, options: { signal?: AbortSignal } = {}): Turn {
     return this.#drive(agent, { kind: "take-over" }, options.signal);
+  }
+
+  /**
+   * Closes the turn that a dead driver left open as `interrupted`, and runs nothing: every call gets its result, by its tool's
+   * `reconcile` where it has one. Fails with INVALID_INPUT where none is open.
+   */
+  settle(agent: Agent, options: { signal?: AbortSignal } = {}): Turn {
+    return this.#drive(agent, { kind: "close" }, options.signal);
   }
 
   /**
@@ -223,6 +241,16 @@ export class Session {
       yield* await decodePage(this.#runtime.store, this.id, records, after);
       after = records.at(-1)?.seq ?? after;
     }
+  }
+
+  /**
+   * What the driver's own subscribers see, whoever drives and wherever: facts from `after` on, what is said meanwhile,
+   * questions that wait. Words come as the driver writes them down, about four times a second; what a message
+   * has more comes right before its end. Of an attempt that is open at `after` they come from their beginning. Ends with
+   * the signal. A tool's progress, `paused` and `warning` are told by the driver's own process alone.
+   */
+  watch(options: WatchOptions): AsyncIterable<LiveItem> {
+    return watch(this.#runtime, this.id, options);
   }
 
   async #answer(id: string, body: AnswerBody | RevocationBody, problem: string | undefined): Promise<string> {

@@ -76,6 +76,8 @@ export interface OpenStep {
   stateStripped: boolean;
   message: EventOf<"message.committed"> | undefined;
   calls: Pending;
+  /** What the files were kept as before anything with effects was entered. */
+  snapshot: string | undefined;
   /** Reads that were entered while the last attempt was open. */
   eager: EagerEntries;
 }
@@ -182,6 +184,7 @@ function startStep(turn: OpenTurn, event: EventOf<"step.started">): void {
     stateStripped: false,
     message: undefined,
     calls: new Map(),
+    snapshot: undefined,
     eager: new Map(),
   };
 }
@@ -219,6 +222,9 @@ function applyToStep(state: TurnState, turn: OpenTurn, step: OpenStep, entry: Lo
     case "tool.settled":
       turn.elapsedMs += event.durationMs ?? 0;
       track(step.calls, entry);
+      return;
+    case "snapshot.recorded":
+      if (event.step === step.id) step.snapshot ??= event.snapshot;
       return;
     default:
       track(step.calls, entry);

@@ -18,7 +18,7 @@ export async function runTools(driver: Driver): Promise<void> {
   const { calls } = openStep(ledger.state);
   recordRevocations(driver);
   // Whatever is entered here without a result was entered by a driver that died: we have entered nothing yet.
-  await settleDoubtfulCalls(driver, unsettled(calls));
+  await settleDoubtfulCalls(driver, unsettled(calls), "goes-on");
   const { running } = driver;
   driver.running = noCalls;
   await dispatch(unsettled(calls), hostOf(driver), optionsOf(driver), running);
@@ -32,8 +32,9 @@ export function eagerReads(driver: Driver, attempt: string): EagerReads {
 }
 
 function optionsOf(driver: Driver): DispatchOptions {
-  const { agent, abort, effects } = driver;
+  const { session, agent, abort, effects } = driver;
   return {
+    session,
     tools: agent.tools,
     ...approvalOf(driver),
     signal: abort.signal,
@@ -55,7 +56,8 @@ function batchChars({ agent, ledger }: Driver): number {
   );
 }
 
-function hostOf({ ledger, lease, feed, effects, abort, store, session, inbox }: Driver): DispatchHost {
+function hostOf(driver: Driver): DispatchHost {
+  const { ledger, lease, feed, effects, abort, store, session, inbox, snapshots } = driver;
   return {
     stage: (event) => ledger.stage(event),
     commit: () => ledger.commit(),
@@ -64,6 +66,7 @@ function hostOf({ ledger, lease, feed, effects, abort, store, session, inbox }: 
       ledger.consume(post);
     },
     assertLease: () => lease.assertValid(),
+    beforeEffects: () => snapshots.due(driver),
     asked: (call) => {
       const approval = pendingApproval(call);
       if (approval) feed.push({ type: "approval.pending", approval });

@@ -1,4 +1,5 @@
 /** The wait before an attempt. */
+import { joinSignals } from "../attempt/joined-signal.ts";
 import { pause } from "../attempt/pause.ts";
 import type { Decision } from "../log/value.ts";
 import type { Driver } from "./driver.ts";
@@ -11,6 +12,9 @@ export async function waitAfter(driver: Driver, decision: Decision | undefined):
   await ledger.commit();
   const enough = new AbortController();
   const forget = nudge.during(() => enough.abort());
-  const over = AbortSignal.any([abort.signal, enough.signal]);
-  await pause(effects.timers, remainingWait(decision, effects.clock.now()), over).finally(forget);
+  const over = joinSignals(abort.signal, enough.signal);
+  await pause(effects.timers, remainingWait(decision, effects.clock.now()), over.signal).finally(() => {
+    forget();
+    over.release();
+  });
 }

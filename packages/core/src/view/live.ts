@@ -19,6 +19,7 @@ export interface PendingApproval {
 export type LiveItem =
   /** A fact of the log, after it became durable. `attempt.ended` with `discarded` retracts that attempt's parts. */
   | { type: "entry"; entry: LogEntry }
+  /** Of a part that is known already (to whoever watches anew): its words are told from their beginning. */
   | { type: "part.started"; attempt: string; part: string; kind: MessagePart["type"]; tool?: string }
   | { type: "part.delta"; attempt: string; part: string; kind: MessagePart["type"]; text: string }
   | { type: "part.ended"; attempt: string; part: string }

@@ -54,7 +54,11 @@ export function readItem(transcript: Transcript, item: LiveItem): Transcript {
       return readEntry(transcript, item.entry);
     case "part.started": {
       const message = messageOf(transcript, item.attempt);
-      if (message && !partOf(message, item.part)) message.parts.push(...newPart(item.part, item.kind, item.tool));
+      const known = partOf(message, item.part);
+      // Whoever watches anew, from facts that he knows, is told the words of the open attempt from their beginning.
+      if (known?.type === "call") known.input = "";
+      else if (known && known.type !== "other") known.text = "";
+      else if (!known) message?.parts.push(...newPart(item.part, item.kind, item.tool));
       return transcript;
     }
     case "part.delta": {
@@ -103,7 +107,7 @@ function readEntry(transcript: Transcript, entry: LogEntry): Transcript {
       if (event.decision) message.decision = event.decision;
       // What was let out and is not in the log is lost to everyone: what is shown now is what a later reader will see.
       // Retracted, not deleted: the fragment stays in the log for whoever audits it.
-      if (retracted(event)) message.parts = [];
+      if (isRetracted(event)) message.parts = [];
       else if (event.end !== "committed") message.parts = shownParts(event.fragment ?? []);
       break;
     }
@@ -173,7 +177,8 @@ function newPart(id: string, kind: MessagePart["type"], tool = ""): TranscriptPa
   return kind === "tool-call" ? [{ type: "call", id, tool, input: "", state: "asked" }] : [];
 }
 
-function retracted({ end, decision }: EventOf<"attempt.ended">): boolean {
+/** Whether the parts of an attempt that ended so are withdrawn from whoever has read them. */
+export function isRetracted({ end, decision }: EventOf<"attempt.ended">): boolean {
   // A crashed attempt ends as interrupted, and is retracted all the same when the step is tried again.
   return end === "discarded" || (end === "interrupted" && decision?.action === "discard");
 }

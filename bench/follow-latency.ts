@@ -1,0 +1,121 @@
+/**
+ * `node bench/follow-latency.ts [STEPS]`: how late a second process sees what a first one records and says, on one SQLite folder.
+ *
+ * Measured: from the moment the driver's own subscriber hears of a fact, and from the moment the model gives a word, to the
+ * moment the other process's `session.watch` gives it. Both clocks are the machine's. No baseline and no limit: the figures are
+ * made of intervals (the journal's 250 ms, the watcher's 100 ms, the store's 50 ms), not of work.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { createSession, openSession } from "@pawl/core";
+import { openRuntime } from "@pawl/core/node";
+
+const session = "followed";
+const wordsPerStep = 24;
+const wordMs = 37;
+const moment = (): number => performance.timeOrigin + performance.now();
+
+/** Says when it says it: each word is the moment at which it was given. */
+function speaking(steps: number): LanguageModelV4 {
+  let step = 0;
+  async function* parts(): AsyncGenerator<LanguageModelV4StreamPart> {
+    step += 1;
+    yield { type: "text-start", id: "1" };
+    for (let n = 0; n < wordsPerStep; n += 1) {
+      await sleep(wordMs);
+      yield { type: "text-delta", id: "1", delta: `${moment()} ` };
+    }
+    yield { type: "text-end", id: "1" };
+    const last = step === steps;
+    if (!last) yield { type: "tool-call", toolCallId: `c${step}`, toolName: "look", input: "{}" };
+    const usage = {
+      inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+      outputTokens: { total: 1, text: 1, reasoning: undefined },
+    };
+    const reason = last ? ("stop" as const) : ("tool-calls" as const);
+    yield { type: "finish", usage, finishReason: { unified: reason, raw: reason } };
+  }
+  return {
+    specificationVersion: "v4",
+    provider: "bench",
+    modelId: "speaking",
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error("it only streams")),
+    doStream: async () => {
+      const said = parts();
+      const stream = new ReadableStream<LanguageModelV4StreamPart>({
+        async pull(controller) {
+          const { done, value } = await said.next();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+      });
+      return { stream };
+    },
+  };
+}
+
+/** The first process: drives, and prints when each fact was told. */
+async function drive(dir: string, steps: number): Promise<void> {
+  const runtime = await openRuntime({ dir });
+  const look = { inputSchema: { type: "object" as const }, execute: () => sleep(wordMs).then(() => "seen") };
+  const turn = (await openSession(runtime, session)).run({ model: speaking(steps), tools: { look } }, "speak");
+  const told: [number, number][] = [];
+  for await (const item of turn) if (item.type === "entry") told.push([item.entry.seq, moment()]);
+  await turn.result;
+  process.stdout.write(JSON.stringify(told));
+  await runtime.store.close();
+}
+
+/** The second: watches, and prints how late it was. */
+async function watch(steps: number): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "pawl-follow-"));
+  const runtime = await openRuntime({ dir });
+  try {
+    const watched = await createSession(runtime, session);
+    const driver = spawn(process.execPath, [fileURLToPath(import.meta.url), "drive", dir, String(steps)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    driver.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
+    const closed = once(driver, "close");
+    const facts = new Map<number, number>();
+    const words: number[] = [];
+    const end = new AbortController();
+    driver.once("exit", (code) => code !== 0 && end.abort());
+    for await (const item of watched.watch({ after: 1, signal: end.signal })) {
+      const now = moment();
+      if (item.type === "entry") facts.set(item.entry.seq, now);
+      if (item.type === "part.delta" && item.kind === "text")
+        for (const said of item.text.trim().split(" ")) words.push(now - Number(said));
+      if (item.type === "entry" && item.entry.event.type === "turn.ended") break;
+    }
+    await closed;
+    const told = JSON.parse(output) as [number, number][];
+    print(
+      "facts",
+      told.map(([seq, at]) => (facts.get(seq) ?? Number.NaN) - at),
+    );
+    print("words", words);
+  } finally {
+    await runtime.store.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function print(what: string, late: number[]): void {
+  const sorted = late.sort((a, b) => a - b);
+  const at = (share: number): string =>
+    `${(sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN).toFixed(0)} ms`;
+  process.stdout.write(`${what}: ${sorted.length}, late by median ${at(0.5)}, 95 % ${at(0.95)}, max ${at(1)}\n`);
+}
+
+const [role = "10", dir = "", steps = "10"] = process.argv.slice(2);
+if (role === "drive") await drive(dir, Number(steps));
+else await watch(Number(role));

@@ -1,0 +1,107 @@
+/**
+ * Who drives a session that is followed, and what follows from a change of that: for whoever looks from outside.
+ *
+ * A lease is no event, and its end is news to nobody: it is looked at once a second.
+ */
+import type { SessionSummary } from "@pawl/core";
+import type { Tone } from "./style.ts";
+
+type Holder = NonNullable<SessionSummary["lease"]>["holder"];
+
+/** What is known of the driver: nothing yet, that there is none, or which one. */
+export interface Driver {
+  epoch?: number;
+  holder?: Holder;
+  /** A turn is open, and nobody drives it. */
+  isLeft: boolean;
+}
+
+export interface DriverNews {
+  driver: Driver;
+  said?: { tone: Tone; text: string };
+}
+
+/** What a look at the session says that was not known before. */
+export function driverNews(known: Driver | undefined, { lease, head }: SessionSummary): DriverNews {
+  if (lease) {
+    const driver = { epoch: lease.epoch, holder: lease.holder, isLeft: false };
+    if (known?.epoch === lease.epoch && !known.isLeft) return { driver };
+    const verb = !known ? "is driven" : known.holder?.id === lease.holder.id ? "is driven again" : "is driven now";
+    return { driver, said: { tone: "quiet", text: `it ${verb} by ${holderWords(lease.holder)}` } };
+  }
+  const driver = { ...known, isLeft: head.openTurn !== undefined };
+  if (!driver.isLeft || known?.isLeft) return { driver };
+  const who = known?.holder ? `${holderWords(known.holder)} has ended` : "the process that drove it has ended";
+  return { driver, said: { tone: "warn", text: `! ${who} within a turn; nobody drives it` } };
+}
+
+export function holderWords({ pid, host }: Holder): string {
+  return `process ${pid} on ${host}`;
+}
+
+const lookMs = 1_000;
+
+export interface DriverWatchOptions {
+  look(): Promise<SessionSummary | undefined>;
+  news(news: DriverNews): void;
+  /** Nothing is open, nobody drives, and nothing has been heard since the last look. */
+  idle(): void;
+}
+
+export class DriverWatch {
+  readonly #options: DriverWatchOptions;
+  #driver: Driver | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  #looking = false;
+  /** Looks since something was heard at which nothing was open. */
+  #idle = 0;
+
+  constructor(options: DriverWatchOptions, summary: SessionSummary) {
+    this.#options = options;
+    this.#see(summary);
+  }
+
+  get driver(): Driver | undefined {
+    return this.#driver;
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => void this.#look(), lookMs);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** Something is told of the session, written under this epoch if it is a record: a new one has a new driver. */
+  heard(epoch = 0): void {
+    this.#idle = 0;
+    if (epoch > (this.#driver?.epoch ?? 0)) void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    clearTimeout(this.#timer);
+    try {
+      const summary = await this.#options.look();
+      if (this.#stopped) return;
+      if (summary) this.#see(summary);
+      this.#idle = summary && summary.head.openTurn === undefined && !summary.lease ? this.#idle + 1 : 0;
+      // One look alone may fall between the lease and the first record of a turn, or before what is still to be shown.
+      if (this.#idle >= 2) this.#options.idle();
+    } catch {
+      // A store that cannot be read ends the watch itself, with its own words.
+    }
+    this.#looking = false;
+    if (!this.#stopped) this.start();
+  }
+
+  #see(summary: SessionSummary): void {
+    const news = driverNews(this.#driver, summary);
+    this.#driver = news.driver;
+    if (news.said) this.#options.news(news);
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * `pawl follow`: a session that another process drives, as that process shows it.
+ *
+ * It only reads: leaving it, or killing it, is nothing to the session.
+ */
+import { type LogEntry, openSession, PawlError, type Runtime, type Session, type SessionSummary } from "@pawl/core";
+import { addressOf, calledBy } from "./address.ts";
+import { DriverWatch } from "./driver-watch.ts";
+import { type FollowScreen, personScreen, programScreen } from "./follow-screen.ts";
+import { commandLine, lastModel } from "./next-command.ts";
+import { line } from "./style.ts";
+import { type VisitOptions, visitStore } from "./visit.ts";
+
+export interface FollowOptions extends VisitOptions {
+  after?: number;
+  forever?: boolean;
+}
+
+/** What is followed, and from where. */
+interface Followed {
+  session: Session;
+  /** How whoever follows calls it. */
+  called: string;
+  summary: SessionSummary;
+  /** What was recorded when this began. */
+  entries: LogEntry[];
+  after: number;
+  leaving: AbortController;
+}
+
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+export function followSession(address: string, options: FollowOptions): Promise<number> {
+  return visitStore(options, async (runtime) => {
+    const leaving = new AbortController();
+    const leave = () => leaving.abort();
+    // A second one ends the process at once, as it ends any other: there is nothing to tidy up.
+    for (const signal of signals) process.once(signal, leave);
+    try {
+      await follow(await followedOf(runtime, address, options, leaving), options);
+      return 0;
+    } finally {
+      for (const signal of signals) process.off(signal, leave);
+    }
+  });
+}
+
+async function followedOf(
+  runtime: Runtime,
+  address: string,
+  options: FollowOptions,
+  leaving: AbortController,
+): Promise<Followed> {
+  const session = await openSession(runtime, await addressOf(runtime, address));
+  // In this order: what is recorded in between is read twice by nobody, and missed by nobody.
+  const entries = await session.entries();
+  const summary = (await session.summary()) ?? {
+    session: session.id,
+    seq: 0,
+    epoch: 0,
+    createdAt: 0,
+    updatedAt: 0,
+    head: {},
+  };
+  const after = options.after ?? beginOf(entries, summary);
+  if (after > summary.seq) {
+    const what = `--after ${after}: session ${session.id} has records 1 to ${summary.seq}; 0 is from the start`;
+    throw new PawlError("INVALID_INPUT", what);
+  }
+  return { session, called: await calledBy(runtime, address, session.id), summary, entries, after, leaving };
+}
+
+/** Ahead of the open turn and of what it was given; where none is open, the end. */
+function beginOf(entries: readonly LogEntry[], { head, seq }: SessionSummary): number {
+  const turn = entries.find(({ event }) => event.type === "turn.started" && event.turn === head.openTurn);
+  if (!turn) return head.openTurn === undefined ? seq : (entries.at(-1)?.seq ?? 0);
+  const inputs = turn.event.type === "turn.started" ? turn.event.inputs : [];
+  const first = entries.find(({ event }) => event.type === "input.accepted" && inputs.includes(event.input));
+  return Math.min(turn.seq, first?.seq ?? turn.seq) - 1;
+}
+
+/** Whether the entry is the last one to be shown, of a session that was as `summary` says. */
+function isLast({ event, seq }: LogEntry, { head, lease, seq: known }: SessionSummary): boolean {
+  if (head.openTurn !== undefined) return event.type === "turn.ended" && event.turn === head.openTurn;
+  return lease ? event.type === "turn.ended" && seq > known : seq >= known;
+}
+
+async function follow(followed: Followed, options: FollowOptions): Promise<void> {
+  const { session, summary, entries, after, leaving } = followed;
+  let driver: DriverWatch | undefined;
+  const before = entries.filter(({ seq }) => seq <= after);
+  const screen = options.json ? programScreen() : personScreen(before, () => driver?.driver);
+  const title = summary.head.title === undefined ? "" : `: ${line(summary.head.title, 72)}`;
+  screen.say("quiet", `following session ${session.id}${title}`);
+  driver = driverOf(followed, options, screen);
+  try {
+    if (isIdle(summary) && after >= summary.seq && !options.forever) return sayIdle(screen, summary);
+    driver.start();
+    for await (const item of session.watch({ after, signal: leaving.signal })) {
+      driver.heard(item.type === "entry" && item.entry.session === session.id ? item.entry.epoch : 0);
+      screen.show(item);
+      if (!options.forever && item.type === "entry" && isLast(item.entry, summary)) return;
+    }
+  } finally {
+    driver.stop();
+    screen.end();
+  }
+}
+
+function driverOf(
+  { session, called, summary, entries, leaving }: Followed,
+  options: FollowOptions,
+  screen: FollowScreen,
+) {
+  const resume = commandLine(
+    ["resume", called],
+    [
+      ["--model", lastModel(entries)],
+      ["--store", options.store],
+    ],
+  );
+  return new DriverWatch(
+    {
+      look: () => session.summary(),
+      news({ driver, said }) {
+        if (!said) return;
+        screen.say(said.tone, said.text);
+        if (driver.isLeft) screen.command(`  To go on inside the turn: ${resume}`);
+      },
+      idle: () => (options.forever ? undefined : leaving.abort()),
+    },
+    summary,
+  );
+}
+
+function isIdle({ head, lease }: SessionSummary): boolean {
+  return head.openTurn === undefined && !lease;
+}
+
+function sayIdle(screen: FollowScreen, { head }: SessionSummary): void {
+  const last = head.outcome === undefined ? "it has no turn yet" : `its last turn ended as ${head.outcome}`;
+  screen.say("quiet", `no turn is open, ${last}; --forever waits for the next, --after 0 shows all there was`);
+}

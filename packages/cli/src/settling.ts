@@ -1,0 +1,62 @@
+/** `pawl settle`: the turn of a dead process is closed, and nothing runs. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { openSession, type ToolSet } from "@pawl/core";
+import { addressOf, calledBy } from "./address.ts";
+import { addressNotes, commandLine, lastModel } from "./next-command.ts";
+import { storeFolder } from "./place.ts";
+import { Timeline } from "./timeline.ts";
+import { workspaceTools } from "./tools/workspace-tools.ts";
+import { type VisitOptions, visitStore } from "./visit.ts";
+
+export function settleSession(address: string, options: VisitOptions): Promise<number> {
+  return visitStore(options, async (runtime) => {
+    const session = await openSession(runtime, await addressOf(runtime, address));
+    const timeline = new Timeline(process.stdout);
+    // Calls are named by the message that asked for them: the timeline has to have read it.
+    const before = await session.entries();
+    const turn = session.settle({ model: nobody, tools: toolsOf((await session.summary())?.head.cwd, options) });
+    const added: number[] = [];
+    if (!options.json) timeline.know(before);
+    for await (const item of turn) {
+      if (item.type === "warning") process.stderr.write(`pawl: ${item.text}\n`);
+      if (item.type !== "entry") continue;
+      added.push(item.entry.seq);
+      if (!options.json) timeline.add(item.entry);
+    }
+    const { turn: closed, outcome } = await turn.result;
+    if (options.json) {
+      process.stdout.write(`${JSON.stringify({ ok: true, session: session.id, turn: closed, outcome, added })}\n`);
+      return 0;
+    }
+    const called = await calledBy(runtime, address, session.id);
+    const model = lastModel(before);
+    const command = commandLine(
+      ["continue", called],
+      [
+        ["--model", model],
+        ["--store", options.store],
+      ],
+    );
+    process.stderr.write(`${[`To go on: ${command}`, ...addressNotes(model)].join("\n")}\n`);
+    return 0;
+  });
+}
+
+/** What looks for the results of calls that were running. A folder that is gone tells nothing. */
+function toolsOf(cwd: string | undefined, { store }: VisitOptions): ToolSet {
+  if (cwd === undefined || !existsSync(cwd)) return {};
+  const dir = storeFolder(store);
+  return workspaceTools({ cwd, spillDir: join(dir, "spill"), commandDir: join(dir, "commands") });
+}
+
+/** No request is made where nothing runs. */
+const nobody: LanguageModelV4 = {
+  specificationVersion: "v4",
+  provider: "none",
+  modelId: "none",
+  supportedUrls: {},
+  doGenerate: () => Promise.reject(new Error("a turn that is closed asks no model")),
+  doStream: () => Promise.reject(new Error("a turn that is closed asks no model")),
+};

@@ -1,0 +1,87 @@
+/** The `task` tool of the real `pawl`: a session of its own, its questions, its crash. */
+import assert from "node:assert/strict";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { test } from "node:test";
+import { lastLine, World } from "./pawl-world.ts";
+import { appears, waiting } from "./supervisor-world.ts";
+
+const noScript = spawnSync("script", ["--version"]).status === 0 ? false : "there is no script(1) here";
+const giving = [{ call: "task", input: { agent: "general", prompt: "Make it." } }];
+
+async function childOf(world: World): Promise<string> {
+  const { stdout } = await world.pawl(["sessions", "--json", "--tasks", "--store", world.store]);
+  const ids = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { session: string }).session);
+  const children = ids.filter((id) => id.startsWith("task_"));
+  assert.equal(children.length, 1);
+  return children[0] ?? "";
+}
+
+test("R73: a task's question is asked at the parent's terminal, what it did is told, and its words are the result", {
+  skip: noScript,
+}, async (t) => {
+  const world = new World(t);
+  const server = await world.server([
+    giving,
+    [{ call: "bash", input: { command: "echo hi > made.txt" } }],
+    [{ text: "It is made." }],
+    [{ text: "All done." }],
+  ]);
+  // The task itself needs no yes: each of its calls does.
+  const { code, stdout } = await world.inTerminal("y\n", ["run", "Go", "--session", "s", ...world.place(server)]);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /↳ general: asks whether it may: bash echo hi > made\.txt\n.*Allow this\? .*↳ general: ✓ bash/s);
+  assert.match(stdout, /All done\./);
+  assert.equal(world.read("made.txt"), "hi\n");
+  assert.match(server.requests.at(-1)?.body ?? "", /It is made\./);
+  const child = await childOf(world);
+  for (const session of ["s", child]) assert.equal((await world.verified(session)).code, 0);
+  assert.doesNotMatch((await world.pawl(["sessions", "--store", world.store])).stdout, /task_/);
+  assert.match((await world.pawl(["show", child, "--store", world.store])).stdout, /session in .*, a task of s, /);
+});
+
+test("R73: with nobody to ask, a task that looks around runs, and what would change something is refused in it", async (t) => {
+  const world = new World(t);
+  const server = await world.server([
+    [{ call: "task", input: { agent: "explore", prompt: "Look." } }],
+    [
+      { call: "ls", input: {} },
+      { call: "bash", input: { command: "touch made.txt" } },
+    ],
+    [{ text: "Empty." }],
+    [{ text: "Done." }],
+  ]);
+  const { code, stderr } = await world.pawl(["run", "Go", "--session", "s", "--yes", ...world.place(server)]);
+  assert.equal(code, 0, stderr);
+  assert.throws(() => world.read("made.txt"));
+  assert.match(server.requests[2]?.body ?? "", /TOOL_UNKNOWN/);
+});
+
+test("R61: killed in a command of a task: the command's real output is found, it ran once, and the task goes on", async (t) => {
+  const world = new World(t);
+  execFileSync("mkfifo", [join(world.work, "pipe")]);
+  const server = await world.server([
+    giving,
+    [{ call: "bash", input: { command: waiting } }],
+    [{ text: "It is made." }],
+    [{ text: "All done." }],
+  ]);
+  const place = world.place(server);
+  const first = world.start(["run", "Go", "--yes", "--session", "s", "--json", ...place]);
+  await appears(world.work, "ready", first.ended);
+  first.kill("SIGKILL");
+  await first.ended;
+  const resumed = world.pawl(["resume", "s", "--yes", "--json", ...place]);
+  const writer = spawn("/bin/sh", ["-c", "echo word > pipe"], { cwd: world.work, stdio: "ignore" });
+  t.after(() => writer.kill("SIGKILL"));
+  const { code, stdout, stderr } = await resumed;
+  assert.equal(code, 0, stderr);
+  assert.equal(lastLine(stdout).text, "All done.");
+  assert.equal(world.read("count"), "ran\n");
+  assert.match(server.requests[2]?.body ?? "", /after word/);
+  assert.equal(server.requests.length, 4);
+  for (const session of ["s", await childOf(world)]) assert.equal((await world.verified(session)).code, 0);
+});
