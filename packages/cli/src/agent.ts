@@ -13,6 +13,7 @@ import { subagents } from "./subagents.ts";
 import type { TaskWatch } from "./task-watch.ts";
 import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
 import { maskedTools } from "./tools/masked-tools.ts";
+import { realPath } from "./tools/real-path.ts";
 import type { Sandbox } from "./tools/sandbox.ts";
 import { SecretMask } from "./tools/secret-mask.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
@@ -52,7 +53,7 @@ export function codingAgent({
   const tools = () => ({
     ...workspaceTools({
       cwd,
-      env: commandEnvironment(process.env, allow),
+      env: commandEnvironment(withoutKey(process.env, chosen.keyEnv, allow), allow),
       spillDir: join(dir, "spill"),
       commandDir: join(dir, "commands"),
       sandbox,
@@ -68,7 +69,11 @@ export function codingAgent({
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
     snapshot: folderSnapshotter(cwd, join(dir, "snapshots")),
-    permission: permissionFor(setup.config.values, { cwd, allAllowed: () => questions.allAllowed }),
+    permission: permissionFor(setup.config.values, {
+      cwd,
+      real: (path) => realPath(cwd, path),
+      allAllowed: () => questions.allAllowed,
+    }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(price ? { price: (usage) => priceOf(usage, price) } : {}),
     ...(window === undefined ? {} : { windowTokens: window }),
@@ -81,6 +86,13 @@ export function codingAgent({
   });
   const told = [instructions(cwd, mode), setup.guidance.text].filter((text) => text !== "").join("\n\n");
   return { ...base, instructions: told, tools: { ...tools(), task } };
+}
+
+/** Whatever it is called: the key of the model is none of a command's, unless a person says so. */
+function withoutKey(env: NodeJS.ProcessEnv, name: string, allow: readonly string[]): NodeJS.ProcessEnv {
+  if (allow.includes(name)) return env;
+  const { [name]: _, ...others } = env;
+  return others;
 }
 
 function instructions(cwd: string, mode: Mode): string {

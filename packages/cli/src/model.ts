@@ -149,7 +149,7 @@ async function localModel({ local, model, baseUrl }: ModelOptions): Promise<Chos
   const why = able.length === 1 ? "its only model" : `the first of ${able.length}; another one with --model`;
   return {
     ...(await ownServer(server.url, id, "none")),
-    ...(wanted === undefined ? { why: `${server.name} at ${server.url}: ${why}` } : {}),
+    ...(wanted === undefined ? { why: `${server.name} at ${server.url} has it: ${why}` } : {}),
   };
 }
 
@@ -168,7 +168,7 @@ async function servedModel(
   try {
     const [id] = talking(await modelsAt(url, { authorization: `Bearer ${key}` }));
     if (id !== undefined)
-      return { ...(await ownServer(url, id, key)), why: `the first model of ${url}; another one with --model` };
+      return { ...(await ownServer(url, id, key)), why: `it is the first of ${url}; another one with --model` };
   } catch (error) {
     throw new PawlError(
       "INVALID_INPUT",

@@ -5,13 +5,24 @@
  * 1. A deny that matches stands, whoever wrote it and whatever else allows: also in mode `all`.
  * 2. In mode `plan` only what reads runs; nothing a file or a person has said before widens that.
  * 3. The rules of a foreign project only add to what is asked or denied.
+ * 4. A path is judged as it is spelled and as where it leads, and the stricter word counts: a repository can bring a link to `.git`.
  */
-import { type Permission, type PermissionRule, permissionOf, ruling } from "@pawl/core";
+import {
+  type Permission,
+  type PermissionQuestion,
+  type PermissionRule,
+  type PermissionVerdict,
+  type PermissionWord,
+  permissionOf,
+  ruling,
+} from "@pawl/core";
 import type { Effective } from "./config/layer.ts";
 import type { Mode } from "./config/schema.ts";
 
 export interface PermissionPlace {
   cwd: string;
+  /** Where a path leads. */
+  real(path: string): string;
   /** The person has said yes to everything in this run. */
   allAllowed(): boolean;
 }
@@ -30,14 +41,14 @@ const ruleReason = "a rule of the configuration denies this call";
 /** Throws INVALID_INPUT for a rule that is none. */
 export function permissionFor(
   { mode, permissions, narrowing }: Pick<Effective, "mode" | "permissions" | "narrowing">,
-  { cwd, allAllowed }: PermissionPlace,
+  { cwd, real, allAllowed }: PermissionPlace,
 ): Permission {
   const all = [...permissions, ...narrowing];
   permissionOf(all);
   const denies = all.filter(({ say }) => say === "deny");
   const own = permissions.filter(({ say }) => say !== "deny");
   const foreign = narrowing.filter(({ say }) => say === "ask");
-  return (question) => {
+  const judge = (question: PermissionQuestion): PermissionVerdict => {
     if (ruling(denies, question, { cwd }) !== undefined) return { say: "deny", reason: ruleReason };
     // A task is asked about call by call, by the same rules.
     if (question.tool === "task") return "allow";
@@ -50,6 +61,21 @@ export function permissionFor(
     if (reads) return "allow";
     return mode === "accept-edits" ? (ruling(edits, question, { cwd }) ?? "ask") : "ask";
   };
+  return (question) => {
+    const { path } = (question.input ?? {}) as { path?: unknown };
+    if (typeof path !== "string") return judge(question);
+    return stricter(
+      judge(question),
+      judge({ ...question, input: { ...(question.input as object), path: real(path) } }),
+    );
+  };
+}
+
+const strictness: PermissionWord[] = ["allow", "ask", "deny"];
+
+function stricter(a: PermissionVerdict, b: PermissionVerdict): PermissionVerdict {
+  const rank = (verdict: PermissionVerdict) => strictness.indexOf(typeof verdict === "string" ? verdict : verdict.say);
+  return rank(b) > rank(a) ? b : a;
 }
 
 /** What the model is told of it. */

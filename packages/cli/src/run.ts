@@ -201,7 +201,9 @@ async function printEvents({ session, before, isNew, start }: Begun, watch: Watc
   if (isNew) for (const entry of before) if (entry.session === session.id) printEntry(entry);
   watch.signal.addEventListener("abort", () => process.stderr.write(`${stopping}\n`), { once: true });
   watch.tasks.show = (item) => tellProgram(item, watch.questions);
-  for (const words of watch.setup.notices) process.stderr.write(`pawl: ${words}\n`);
+  const { chosen, notices } = watch.setup;
+  const taken = chosen.why === undefined ? [] : [`${chosen.word} is taken, since ${chosen.why}`];
+  for (const words of [...taken, ...notices]) process.stderr.write(`pawl: ${words}\n`);
   const turn = start(watch.agent, watch.signal);
   for await (const item of turn) {
     if (item.type === "entry") printEntry(item.entry);
@@ -252,6 +254,7 @@ async function printStory({ session, before, isNew, start }: Begun, watch: Watch
 
 function printHead(view: LiveView, session: string, { setup, cwd }: Watch): void {
   view.line("quiet", `${setup.chosen.word} in ${cwd}, ${session}`);
+  if (setup.chosen.why !== undefined) view.line("quiet", `this model since ${setup.chosen.why}`);
   for (const words of setup.notices) view.line("warn", `! ${words}`);
   if (setup.config.values.mode === "ask" && !Questions.possible)
     view.line("warn", "! No terminal to ask in: calls that change anything are refused. --yes allows them.");

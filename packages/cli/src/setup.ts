@@ -21,7 +21,7 @@ export interface Setup {
   config: Loaded;
   /** What people have written for the model. */
   guidance: Guidance;
-  /** One line each, for the person. */
+  /** What a person should be warned of, a line each. */
   notices: string[];
 }
 
@@ -37,9 +37,8 @@ export async function setUp(options: SetupOptions, cwd: string): Promise<Setup> 
       : given({ local, model: options.model, baseUrl: options.baseUrl });
   const packageFolders = config.project.trust === "trusted" ? projectFolders(cwd) : [];
   const chosen = await chooseModel(wanted, { providers, packageFolders });
-  const taken = chosen.why === undefined ? [] : [`model ${chosen.word}: ${chosen.why}`];
   const guidance = await guidanceFor(cwd, config);
-  return { chosen, config, guidance, notices: [...taken, ...passedOverWords(config)] };
+  return { chosen, config, guidance, notices: passedOverWords(config) };
 }
 
 /** Where commands run. `dir` is the store's folder, which is there by now: what is not there cannot be hidden. */

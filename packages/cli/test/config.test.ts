@@ -1,5 +1,6 @@
 /** Configuration: whose word counts, what a foreign folder may say, and errors that name the place. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -52,6 +53,12 @@ describe("a file that is wrong names file, line, column, the value seen and what
     ],
     ["no JSON", '{ "mode": ask }', /^\/c:1:11: .* at "ask }"/],
     ["a key twice", '{ "mode": "all",\n "mode": "ask" }', /^\/c:2:2: "mode" stands here a second time/],
+    [
+      "a prototype",
+      '{ "__proto__": { "mode": "all" } }',
+      /^\/c:1:3: "__proto__" is no key of a configuration; leave it out$/,
+    ],
+    ["endless depth", "[".repeat(200_000), /nested too deep|it is no JSON|is missing|expected/],
     ["a list", "[]", /^\/c:1:1: the file is \[\]/],
     ["a number for the sandbox", '{ "sandbox": 1 }', /^\/c:1:14: sandbox is 1/],
     [
@@ -241,6 +248,7 @@ test("pawl config trust: what was passed over counts, until the file changes; as
   assert.deepEqual([changed.trust, changed.values.mode], ["changed", "ask"]);
   assert.match((await world.pawl(["config"])).stderr, /has changed since you trusted it; passed over: mode/);
   await world.pawl(["config", "trust"]);
+  assert.equal((await world.pawl(["config"])).stderr, "");
   await world.pawl(["config", "trust", "--remove"]);
   assert.equal((await shown(world)).trust, "untrusted");
 });
@@ -253,6 +261,24 @@ test("a trust record that is damaged trusts nobody", async (t) => {
   for (const text of ["", "[]", "null", '{"/": true}', "{"]) {
     writeFileSync(trust, text);
     assert.equal((await shown(world)).values.mode, "ask", text);
+  }
+});
+
+test("a pipe, a folder, a device and a file without end in its place are refused, not read", async (t) => {
+  const world = furnished(t, {});
+  const path = join(world.work, ".pawl/config.json");
+  const ways: [make: () => void, says: RegExp][] = [
+    [() => execFileSync("mkfifo", [path]), /is no file; put a file there/],
+    [() => mkdirSync(path), /is no file/],
+    [() => symlinkSync("/dev/zero", path), /is no file/],
+    [() => writeFileSync(path, " ".repeat(1_000_001)), /has 1000001 bytes, more than 1000000/],
+  ];
+  for (const [make, says] of ways) {
+    rmSync(path, { recursive: true, force: true });
+    make();
+    const { code, stderr } = await world.pawl(["config"]);
+    assert.equal(code, 2);
+    assert.match(stderr, says);
   }
 });
 

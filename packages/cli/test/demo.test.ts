@@ -19,10 +19,12 @@ const told = [
 for (const protocol of ["openai-chat", "openai", "anthropic"]) {
   test(`the demo over ${protocol} fixes the project, survives a kill and leaves nothing behind`, async (t) => {
     const world = new World(t);
+    // A person's own settings are none of the demo's.
+    world.configure({ mode: "plan", sandbox: "require", permissions: [{ say: "deny" }] });
     const { code, stdout, stderr } = await world.pawl(["demo", "--protocol", protocol]);
     assert.equal(code, 0, stderr + stdout);
     for (const words of told) assert.match(stdout, words);
-    assert.deepEqual(readdirSync(world.root).sort(), ["home", "work"]);
+    assert.deepEqual(readdirSync(world.root).sort(), [".config", "home", "work"]);
   });
 }
 

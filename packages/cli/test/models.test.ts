@@ -64,7 +64,7 @@ describe("--local", () => {
     const { code, stdout, stderr } = await world.pawl(["run", "Hi", "--store", world.store, "--local", root]);
     assert.equal(code, 0, stderr);
     assert.equal(stdout.trim(), "Hello.");
-    assert.match(stderr, /! model openai-chat:scripted: the server at http.*its only model/);
+    assert.match(stderr, /openai-chat:scripted in .*\n.*this model since the server at http.*: its only model/);
   });
 
   test("the first of the well-known servers that has a model is taken; one that hangs up or errs is passed over", async (t) => {

@@ -1,6 +1,9 @@
 /** What runs without asking in each mode, what *always* means, and taking it back. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { PermissionQuestion, PermissionRule, PermissionVerdict } from "@pawl/core";
 import { ruling } from "@pawl/core";
@@ -9,6 +12,7 @@ import { type Mode, modes } from "../src/config/schema.ts";
 import { proposedGrant } from "../src/grant.ts";
 import { permissionFor } from "../src/permission.ts";
 import { answerOf } from "../src/question.ts";
+import { realPath } from "../src/tools/real-path.ts";
 import { lastLine, World } from "./pawl-world.ts";
 
 const call = (tool: string, input: object, effect: PermissionQuestion["effect"] = "write"): PermissionQuestion => ({
@@ -29,7 +33,7 @@ function judged(
   const { permissions = [], narrowing = [], allAllowed = false } = rules;
   const said: PermissionVerdict = permissionFor(
     { mode, permissions, narrowing },
-    { cwd: "/w", allAllowed: () => allAllowed },
+    { cwd: "/w", real: (path) => path, allAllowed: () => allAllowed },
   )(question);
   return typeof said === "string" ? said : said.say;
 }
@@ -71,6 +75,37 @@ describe("modes", () => {
     const env = call("read", { path: "sub/.env" }, "read");
     assert.equal(judged("plan", env, { narrowing: [{ input: { path: "**/.env" }, say: "deny" }] }), "deny");
   });
+});
+
+test("a link in a repository does not make .git an ordinary folder, nor a denied file an allowed one", (t) => {
+  const cwd = realpathSync(mkdtempSync(join(tmpdir(), "pawl-permission-")));
+  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+  for (const folder of [".git/hooks", "src", "secrets"]) mkdirSync(join(cwd, folder), { recursive: true });
+  symlinkSync(".git/hooks", join(cwd, "docs"));
+  symlinkSync("../secrets", join(cwd, "src/plain"));
+  const rules: PermissionRule[] = [
+    { input: { path: "secrets/**" }, say: "deny" },
+    { input: { path: "src/**" }, say: "allow" },
+  ];
+  const place = { cwd, real: (path: string) => realPath(cwd, path), allAllowed: () => false };
+  const permission = permissionFor({ mode: "accept-edits", permissions: rules, narrowing: [] }, place);
+  const words = [
+    "docs/pre-commit",
+    "docs/../config",
+    "docs/new/deep",
+    `${cwd}/docs/x`,
+    "src/plain/key",
+    "src/a.ts",
+    "other/new.ts",
+    "x/../docs/y",
+  ].map((path) => {
+    const said = permission(edit(path));
+    return typeof said === "string" ? said : said.say;
+  });
+  assert.deepEqual(words, ["ask", "ask", "ask", "ask", "deny", "allow", "allow", "ask"]);
+  symlinkSync("loop", join(cwd, "loop"));
+  assert.doesNotThrow(() => permission(edit("loop/x")));
+  assert.doesNotThrow(() => permission(edit("a\0b")));
 });
 
 describe("what always would mean", () => {

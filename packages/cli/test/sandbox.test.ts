@@ -262,13 +262,7 @@ test("arguments: what is hidden comes after what is writable, and nothing that h
     cwd: folder.root,
     own: [],
     writable: [folder.outside],
-    hidden: [
-      join(folder.root, "a/keys"),
-      join(folder.root, "a/keys/x"),
-      join(folder.root, ".."),
-      folder.outside,
-      "/nowhere",
-    ],
+    hidden: ["a/keys", join(folder.root, "a/keys/x"), join(folder.root, ".."), folder.outside, "/nowhere"],
   };
   const { workspace, writable, hidden } = placesOf(options);
   assert.deepEqual(

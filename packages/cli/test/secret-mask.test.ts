@@ -99,24 +99,16 @@ test("a key that a file of the project holds is in no event, no request and no o
     [
       {
         call: "bash",
-        input: { command: `printf '%s%s' '${half}'; sleep 0; printf '%s%s\\n' '${half}' | tee found.txt` },
+        input: {
+          command: `printf '%s%s' '${half}'; sleep 0; printf '%s%s\\n' '${half}' | tee found.txt; echo "env:$LLM_PASS."`,
+        },
       },
     ],
     [{ call: "read", input: { path: "found.txt" } }],
     [{ text: "Done." }],
   ]);
-  const args = [
-    "run",
-    "Go",
-    "--session",
-    "s",
-    "--yes",
-    "--json",
-    ...world.place(server),
-    "--api-key-env",
-    "SOME_API_KEY",
-  ];
-  const { code, stdout, stderr } = await world.pawl(args, { SOME_API_KEY: key });
+  const args = ["run", "Go", "--session", "s", "--yes", "--json", ...world.place(server), "--api-key-env", "LLM_PASS"];
+  const { code, stdout, stderr } = await world.pawl(args, { LLM_PASS: key });
   assert.equal(code, 0, stderr);
   assert.equal(world.read("found.txt").trim(), key, "the file itself is untouched");
   const log = (await world.shown("s")).join("\n");
@@ -126,5 +118,6 @@ test("a key that a file of the project holds is in no event, no request and no o
     ["requests", JSON.stringify(server.requests.map(({ body }) => body))],
   ] as const)
     assert.ok(!text.includes(key), `the ${what} has the key`);
-  assert.match(log, /\[SOME_API_KEY\]/);
+  assert.match(log, /\[LLM_PASS\]/);
+  assert.match(log, /env:\./, "the key's own variable is not passed on, whatever it is called");
 });

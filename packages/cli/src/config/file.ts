@@ -3,7 +3,7 @@
  * allowed; a key twice is not, since people read the first and programs take the last.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, type Stats, statSync } from "node:fs";
 import { PawlError } from "@pawl/core";
 import {
   findNodeAtLocation,
@@ -31,25 +31,40 @@ const fileBytes = 1_000_000;
 export function readConfigFile(path: string): ConfigFile | undefined {
   let bytes: Buffer;
   try {
+    const { size } = regular(statSync(path), path);
+    if (size > fileBytes)
+      throw new PawlError("INVALID_INPUT", `${path} has ${size} bytes, more than ${fileBytes}; is it the right file?`);
     bytes = readFileSync(path);
   } catch (cause) {
+    if (cause instanceof PawlError) throw cause;
     const code = (cause as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw new PawlError("INVALID_INPUT", `${path} cannot be read (${code}); make it readable, or move it away`, {
       cause,
     });
   }
-  if (bytes.length > fileBytes) {
-    throw new PawlError(
-      "INVALID_INPUT",
-      `${path} has ${bytes.length} bytes, more than ${fileBytes}; is it the right file?`,
-    );
-  }
   const hash = createHash("sha256").update(bytes).digest("hex");
   return { path, config: parseConfig(bytes.toString("utf8").replace(/^\uFEFF/, ""), path), hash };
 }
 
+/** A pipe or a device would be read for ever. */
+function regular(stats: Stats, path: string): Stats {
+  if (stats.isFile()) return stats;
+  throw new PawlError("INVALID_INPUT", `${path} is no file; put a file there, or move it away`);
+}
+
 export function parseConfig(text: string, path: string): Config {
+  try {
+    return parsed(text, path);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new PawlError("INVALID_INPUT", `${path}: lists and objects are nested too deep; nothing here needs that`, {
+      cause,
+    });
+  }
+}
+
+function parsed(text: string, path: string): Config {
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
   const fail = (offset: number, what: string): never => {
@@ -60,11 +75,14 @@ export function parseConfig(text: string, path: string): Config {
     return fail(error.offset, `${syntaxWords(error)} at ${seenText(text.slice(error.offset).split("\n")[0] ?? "")}`);
   // A file of comments alone says nothing.
   if (root === undefined) return {};
+  const odd = keyIn(root, ({ value }) => value === "__proto__");
+  // As a key of an object it would not be one: what it holds would count as said.
+  if (odd) return fail(odd.offset, '"__proto__" is no key of a configuration; leave it out');
   const twice = repeatedKey(root);
   if (twice) return fail(twice.offset, `${seenText(String(twice.value))} stands here a second time; keep one of them`);
-  const parsed = configSchema.safeParse(getNodeValue(root));
-  if (parsed.success) return parsed.data;
-  const issue = deepest(parsed.error.issues);
+  const checked = configSchema.safeParse(getNodeValue(root));
+  if (checked.success) return checked.data;
+  const issue = deepest(checked.error.issues);
   const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
   const node = nodeAt(root, issue.path, unknown);
   return fail(node.offset, issueWords(issue, node, root));
@@ -125,6 +143,16 @@ function lower(message: string): string {
   return message.startsWith("Invalid input: ")
     ? message.slice("Invalid input: ".length)
     : message.slice(0, 1).toLowerCase() + message.slice(1);
+}
+
+function keyIn(node: Node, isWanted: (key: Node) => boolean): Node | undefined {
+  const key = node.type === "property" ? node.children?.[0] : undefined;
+  if (key && isWanted(key)) return key;
+  for (const child of node.children ?? []) {
+    const found = keyIn(child, isWanted);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 function repeatedKey(node: Node): Node | undefined {

@@ -59,8 +59,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 function tellPassedOver(loaded: Loaded): void {
-  const words = passedOverWords(loaded);
-  if (words !== undefined)
+  for (const words of passedOverWords(loaded))
     process.stderr.write(`${toned("warn", wrapped(`! ${words}`, process.stderr), process.stderr)}\n`);
 }
 

@@ -43,7 +43,10 @@ export async function runDemo({ protocol, keep }: DemoOptions): Promise<number> 
     const started = await startServer(script);
     server = started.process;
     const model = `${protocol}:${models[protocol as keyof typeof models]}`;
-    const place = ["--model", model, "--base-url", `${started.url}/v1`, "--store", store, "--yes"];
+    // The same for everybody, whatever a person has configured; and the command's own process number, to be looked up from outside.
+    process.env["XDG_CONFIG_HOME"] = join(folder, "config");
+    const free = ["--yes", "--sandbox", "off"];
+    const place = ["--model", model, "--base-url", `${started.url}/v1`, "--store", store, ...free];
 
     title("A model that breaks off, a project with a failing test");
     const first = start([pawl, "run", prompt, "--session", session, "--cwd", project, ...place]);

@@ -7,7 +7,7 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { SandboxConfig } from "../config/schema.ts";
 import { bubblewrapArguments, type Hidden } from "./bubblewrap.ts";
@@ -157,10 +157,10 @@ export function placesOf({ cwd, own, writable, hidden }: Pick<SandboxOptions, "c
   hidden: Hidden[];
 } {
   const workspace = realpathSync(cwd);
-  const open = writable.flatMap((path) => real(path) ?? []);
+  const open = writable.flatMap((path) => real(path, workspace) ?? []);
   const wanted = [...secrets.map((path) => join(homedir(), path)), ...own, ...hidden];
   const covered = wanted.flatMap((path) => {
-    const place = real(path);
+    const place = real(path, workspace);
     // What contains the workspace cannot be hidden from it; what was given for writing is wanted.
     if (place === undefined || within(place, workspace) || open.includes(place)) return [];
     return [{ path: place, kind: statSync(place).isDirectory() ? ("folder" as const) : ("file" as const) }];
@@ -177,18 +177,19 @@ function insideHidden(options: SandboxOptions): string[] {
   return (options.visible ?? []).filter((path) => hidden.some((place) => within(place.path, path)));
 }
 
-function real(path: string): string | undefined {
+/** Relative paths are the workspace's. */
+function real(path: string, cwd: string): string | undefined {
   try {
-    return realpathSync(path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path);
+    return realpathSync(path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : resolve(cwd, path));
   } catch {
     return undefined;
   }
 }
 
 /** Caches in the home folder cannot be written: builds get one in `/tmp`, which lasts as long as this process. */
-function environmentOf({ writable }: SandboxOptions): NodeJS.ProcessEnv {
-  const open = writable.flatMap((path) => real(path) ?? []);
-  const isOpen = (path: string) => open.some((folder) => within(folder, real(path) ?? path));
+function environmentOf({ writable, cwd }: SandboxOptions): NodeJS.ProcessEnv {
+  const open = writable.flatMap((path) => real(path, cwd) ?? []);
+  const isOpen = (path: string) => open.some((folder) => within(folder, real(path, cwd) ?? path));
   return {
     TMPDIR: "/tmp",
     ...(isOpen("~/.cache") ? {} : { XDG_CACHE_HOME: "/tmp/.cache" }),
