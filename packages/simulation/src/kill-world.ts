@@ -131,11 +131,18 @@ export class KillWorld {
 
   /** Files where none should be: temporary ones, and what an unfinished replacement left in the workspace. */
   litter(): string[] {
-    const temporary = readdirSync(join(this.root, "tmp")).map((name) => `tmp/${name}`);
+    // The private /tmp of commands that a killed process has left: one of them may still be using it.
+    const temporary = readdirSync(join(this.root, "tmp")).filter((name) => !name.startsWith("pawl-tmp-"));
     const known = /^(notes|count|out-\d+)\.txt$/;
     const stray = readdirSync(this.work).filter((name) => !known.test(name));
-    const kept = readdirSync(this.store).filter((name) => !/^(pawl\.db(-wal|-shm)?|commands|spill|blobs)$/.test(name));
-    return [...temporary, ...stray.map((name) => `work/${name}`), ...kept.map((name) => `store/${name}`)];
+    const kept = readdirSync(this.store).filter(
+      (name) => !/^(pawl\.db(-wal|-shm)?|commands|spill|blobs|snapshots)$/.test(name),
+    );
+    return [
+      ...temporary.map((name) => `tmp/${name}`),
+      ...stray.map((name) => `work/${name}`),
+      ...kept.map((name) => `store/${name}`),
+    ];
   }
 }
 
