@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { startModelServer } from "@pawl/model-server";
+import { configSchema } from "../packages/cli/src/config/schema.ts";
 import { root } from "./source.ts";
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -47,17 +48,26 @@ for (const name of readdirSync(join(root, "examples")).filter((file) => file.end
   });
 }
 
+test("each configuration that is shown is one", () => {
+  const page = readFileSync(join(root, "docs/agent.md"), "utf8");
+  const shown = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
+  assert.ok(shown.length > 0);
+  for (const text of shown) configSchema.parse(JSON.parse(text));
+});
+
 test("each pawl command line in the README works", async () => {
   await using disposables = new AsyncDisposableStack();
   const server = await startModelServer({ script: { entries: [], fallback: [{ text: "Done." }] } });
   disposables.defer(() => server.close());
   const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = ""]) => block.split("\n"));
-  const lines = blocks.filter((line) => line.includes("npx pawl ")).map((line) => line.replace(/\s+#.*$/, ""));
+  const lines = blocks.filter((line) => line.includes("npx pawl ")).map((line) => line.replace(/\s+#.*$/, " "));
   assert.ok(lines.length >= 6);
   const pawl = join(root, "packages/cli/bin/pawl.js");
   await run([pawl, "run", "first", "--session", "ID", "--model", "openai-chat:x", "--base-url", `${server.url}/v1`]);
   for (const line of lines) {
-    const args = words(line.slice(line.indexOf("npx pawl ") + "npx pawl ".length));
+    const given = words(line.slice(line.indexOf("npx pawl ") + "npx pawl ".length));
+    // Alone it is a chat, where there is a person to talk to.
+    const args = given.length === 0 ? ["chat", "--model", "openai-chat:x"] : given;
     const asksModel = args.includes("--model");
     const keys = { OPENAI_API_KEY: "test", ANTHROPIC_API_KEY: "test" };
     const asksPerson = args[0] === "erase" || args[0] === "delete";
@@ -73,7 +83,8 @@ test("each pawl command line in the README works", async () => {
 const nothingTo: { [command: string]: RegExp } = {
   resume: /has no interrupted turn to resume/,
   continue: /has nothing to continue/,
-  compact: /nothing old enough is in session/,
+  undo: /has changed no files/,
+  diff: /has changed no files/,
 };
 
 function words(line: string): string[] {
@@ -88,6 +99,7 @@ test("each npm script and each link of the README exists", () => {
   for (const file of [
     "README.md",
     "CONTRIBUTING.md",
+    "docs/agent.md",
     "docs/design.md",
     "docs/recovery.md",
     "docs/telemetry.md",
