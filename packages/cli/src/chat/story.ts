@@ -1,0 +1,354 @@
+/**
+ * A session as the chat tells it: live items and entries in, blocks to print and the state of the moment out.
+ *
+ * Pure but for its own state: the same items at the same times give the same screen. Owns: what is told, and when it is
+ * final. Does not own: keys, the composer, how a screen is drawn.
+ */
+import {
+  type Books,
+  booksFold,
+  type EventOf,
+  type LiveItem,
+  type LogEntry,
+  limit,
+  type Outcome,
+  type PendingApproval,
+} from "@pawl/core";
+import { questionDetail } from "../question.ts";
+import { counted, seconds } from "../style.ts";
+import {
+  booksWords,
+  type CompactionCause,
+  compactionWords,
+  decisionWords,
+  failureWords,
+  inputText,
+  outcomeWords,
+  pausedWords,
+  resumedWords,
+  strippedWords,
+  summaryFailureWords,
+} from "../words.ts";
+import { Answer, brokenThought } from "./answer.ts";
+import { type Block, flat, gap, told, toneSpan } from "./block.ts";
+import { type Call, callOf, lookOf, settledBlocks } from "./call.ts";
+import { span } from "./span.ts";
+
+export interface Question {
+  approval: string;
+  digest?: string;
+  call: Call;
+  /** Since when it stands on the screen. */
+  since: number;
+}
+
+export interface Retry {
+  /** Monotonic. */
+  until: number;
+  attempt: number;
+  most: number | undefined;
+}
+
+/** Lines of what is to be allowed: it is printed whole where it is not longer. */
+const detailLines = 200;
+/** Of a running command, enough for the rows that are shown. */
+const outputChars = 4_000;
+/** Of an input that stands above. */
+const inputLines = 12;
+
+export class Story {
+  /** Where the model is asked, for what is wrong at an address. */
+  url: string | undefined;
+  model = "";
+  answer: Answer | undefined;
+  /** Entered and not settled, in order. */
+  readonly running = new Map<string, Call>();
+  readonly questions: Question[] = [];
+  retry: Retry | undefined;
+  paused: string | undefined;
+  turn: string | undefined;
+  outcome: Outcome | undefined;
+  /** Tokens of the last request and its answer: what the next one begins with. */
+  contextTokens: number | undefined;
+  books: Books = booksFold.init();
+  /** Monotonic: since when nothing but the model has been waited for. */
+  since = 0;
+  sumsUp = false;
+  lastThought = "";
+  #turnBooks: Books = booksFold.init();
+  #startedAt = 0;
+  #attempts = 0;
+  #cause: CompactionCause = "crowded";
+  readonly #calls = new Map<string, Call>();
+  #blocks: Block[];
+  #recent: LogEntry[] = [];
+
+  /** `blocks`: told already, and not printed yet. */
+  constructor(blocks: readonly Block[] = []) {
+    this.#blocks = [...blocks];
+  }
+
+  /** The entries of the last turn. */
+  get recent(): readonly LogEntry[] {
+    return this.#recent;
+  }
+
+  /** What happened before: the last turn is told again, as much of it as `most` blocks hold. */
+  recall(entries: readonly LogEntry[], most: number, now: number): void {
+    const before = this.taken();
+    const started = entries.findLastIndex(({ event }) => event.type === "turn.started");
+    const first = entries.findLastIndex(({ event }, at) => at < started && event.type === "turn.ended") + 1;
+    for (const entry of entries.slice(0, first)) this.#entry(entry, now);
+    this.taken();
+    for (const entry of entries.slice(first)) this.#entry(entry, now);
+    this.retry = undefined;
+    this.answer = undefined;
+    const told = this.taken();
+    this.add(...before);
+    if (told.length > most)
+      this.add({ type: "line", line: [toneSpan("quiet", "… what came before is in `pawl show`")] });
+    this.add(...told.slice(-most));
+  }
+
+  /** What is to be printed since this was asked last. */
+  taken(): Block[] {
+    const blocks = this.#blocks;
+    this.#blocks = [];
+    return blocks;
+  }
+
+  add(...blocks: Block[]): void {
+    this.#blocks.push(...blocks);
+  }
+
+  /** The last thought, in full. False where there is none. */
+  tellThought(): boolean {
+    const thought = this.lastThought.trim();
+    if (thought !== "") this.add(gap, ...thought.split("\n").map((each) => told("quiet", `│ ${each}`)), gap);
+    return thought !== "";
+  }
+
+  see(item: LiveItem, now: number): void {
+    switch (item.type) {
+      case "entry":
+        return this.#entry(item.entry, now);
+      case "part.started":
+      case "part.delta":
+      case "part.ended":
+        if (this.answer?.attempt === item.attempt && !this.sumsUp) this.answer.hear(item, now);
+        return;
+      case "approval.pending":
+        return this.#ask(item.approval, now);
+      case "tool.progress":
+        return this.#progress(item.call, item.data);
+      case "paused":
+        this.paused = item.reason;
+        return this.add(
+          told("warn", `! ${pausedWords(item.reason)}`),
+          told("warn", "  It goes on by itself once there is room. Esc gives up."),
+        );
+      case "resumed":
+        this.paused = undefined;
+        return this.add(told("good", `✓ ${resumedWords}`));
+      case "warning":
+        return this.add(told("warn", `! ${item.text}`));
+    }
+  }
+
+  #entry(entry: LogEntry, now: number): void {
+    booksFold.step(this.books, entry);
+    booksFold.step(this.#turnBooks, entry);
+    if (entry.event.type === "turn.started") this.#recent = [];
+    this.#recent.push(entry);
+    const { event, time } = entry;
+    switch (event.type) {
+      case "input.accepted":
+        return this.#input(event);
+      case "turn.started":
+        this.turn = event.turn;
+        this.outcome = undefined;
+        this.#turnBooks = booksFold.init();
+        this.#startedAt = time;
+        this.since = now;
+        if (event.continues !== undefined) this.add(gap, told("quiet", "going on from the turn before"));
+        return;
+      case "step.started":
+        this.#attempts = 0;
+        this.#cause = "crowded";
+        return this.add(gap);
+      case "attempt.started":
+        return this.#attemptStarted(event, now);
+      case "attempt.ended":
+        return this.#attemptEnded(event, now);
+      case "message.committed":
+        return this.#committed(event, now);
+      case "turn.ended":
+        return this.#turnEnded(event, time);
+      default:
+        return this.#other(entry, now);
+    }
+  }
+
+  #other({ event }: LogEntry, now: number): void {
+    switch (event.type) {
+      case "approval.requested":
+        return this.#ask({ approval: event.approval, call: event.call, digest: event.digest }, now);
+      case "approval.resolved":
+        return this.#resolved(event);
+      case "tool.entered":
+        return this.#entered(event, now);
+      case "tool.settled":
+        return this.#settled(event);
+      case "context.compacted":
+        return this.add(told("strong", `↓ ${compactionWords(event, this.#cause)}`));
+      case "provider-state.stripped":
+        return this.add(told("warn", `! ${strippedWords(event)}`));
+      case "note.recorded":
+        return this.add(told("quiet", `note: ${event.text}`));
+      default:
+        return;
+    }
+  }
+
+  #input({ kind, content }: EventOf<"input.accepted">): void {
+    const lines = inputText(content).split("\n");
+    const sign = kind === "steer" ? "» " : "› ";
+    const shown = lines.slice(0, inputLines);
+    if (lines.length > inputLines) shown.push(`… ${counted(lines.length - inputLines, "more line")}`);
+    this.add(gap);
+    for (const [at, text] of shown.entries())
+      this.add({ type: "line", line: [toneSpan("strong", at === 0 ? sign : "  "), toneSpan("strong", text)], hang: 2 });
+    this.add(gap);
+  }
+
+  #attemptStarted({ attempt, number, model, purpose }: EventOf<"attempt.started">, now: number): void {
+    this.#attempts = number;
+    this.retry = undefined;
+    this.model = model.id;
+    this.sumsUp = purpose === "compaction";
+    this.answer = new Answer(attempt);
+    this.since = now;
+  }
+
+  #attemptEnded(event: EventOf<"attempt.ended">, now: number): void {
+    const { end, failure, decision, usage, attempt } = event;
+    if (!this.sumsUp && usage.input !== undefined) this.contextTokens = usage.input + (usage.output ?? 0);
+    if (end === "committed") return;
+    const answer = this.answer?.attempt === attempt ? this.answer : undefined;
+    this.answer = undefined;
+    if (answer?.thought) this.lastThought = answer.thought;
+    const withdrawn = end === "discarded" || decision?.action === "discard";
+    if (this.sumsUp) this.add(gap);
+    else if (end === "sealed") this.add(brokenThought());
+    else if (withdrawn && answer?.isPrinted) this.add(gap, told("warn", "── the words above are withdrawn ──"));
+    else if (withdrawn && answer?.text.trim())
+      this.add({
+        type: "line",
+        line: [toneSpan("warn", "⌫ withdrawn: "), span(flat(answer.quote), "dim", "strikethrough")],
+      });
+    else if (withdrawn && answer?.thought) this.add(brokenThought());
+    else if (answer) this.add(...answer.remains(now), gap);
+    if (!failure) return;
+    if (decision?.action === "compact") this.#cause = "refused";
+    const words = (this.sumsUp ? summaryFailureWords : failureWords)(failure, this.url);
+    this.add(told(end === "failed" ? "bad" : "warn", `✗ ${words}`));
+    if (!decision || failure.kind === "aborted") return;
+    // Answers that deliver nothing have a budget of their own, counted apart from the attempts.
+    const most = failure.kind === "empty" ? undefined : limit.attemptsPerStep;
+    this.add(told("quiet", `  ${decisionWords(decision, this.#attempts, most)}`));
+    this.since = now;
+    if (decision.delayMs > 0) this.retry = { until: now + decision.delayMs, attempt: this.#attempts + 1, most };
+  }
+
+  #committed({ parts, attempt }: EventOf<"message.committed">, now: number): void {
+    const answer = this.answer?.attempt === attempt ? this.answer : new Answer(attempt);
+    const thought = parts.flatMap((part) => (part.type === "reasoning" ? [part.text] : [])).join("\n");
+    if (thought.trim() !== "") this.lastThought = thought;
+    this.add(...answer.rest(parts, now));
+    this.answer = undefined;
+    this.since = now;
+    for (const part of parts)
+      if (part.type === "tool-call") this.#calls.set(part.id, callOf(part.id, part.tool, part.input));
+    if (parts.some(({ type }) => type === "tool-call")) this.add(gap);
+  }
+
+  #ask(
+    { approval, call: id, digest, tool, input }: Partial<PendingApproval> & { approval: string; call: string },
+    now: number,
+  ): void {
+    if (this.questions.some((question) => question.approval === approval)) return;
+    const call = this.#calls.get(id) ?? callOf(id, tool ?? "a tool", input ?? "{}");
+    this.#calls.set(id, call);
+    this.questions.push({ approval, call, since: now, ...(digest === undefined ? {} : { digest }) });
+    this.add(gap, told("warn", `? ${call.words}`), ...detailBlocks(call));
+  }
+
+  #resolved({ approval, answer, by, reason }: EventOf<"approval.resolved">): void {
+    const at = this.questions.findIndex((question) => question.approval === approval);
+    if (at < 0) return;
+    this.questions.splice(at, 1);
+    const why = reason === undefined ? "" : `: ${flat(reason)}`;
+    this.add(told("quiet", `  ${answer === "allow" ? "allowed" : "denied"} by ${by}${why}`));
+  }
+
+  #entered({ call: id, tool, effect }: EventOf<"tool.entered">, now: number): void {
+    const call = this.#calls.get(id) ?? callOf(id, tool, "{}");
+    call.reads = effect === "read";
+    call.since = now;
+    this.#calls.set(id, call);
+    this.running.set(id, call);
+  }
+
+  #progress(id: string, data: unknown): void {
+    const { output } = (data ?? {}) as { output?: unknown };
+    const call = this.running.get(id);
+    if (call && typeof output === "string") call.output = `${call.output}${output}`.slice(-outputChars);
+  }
+
+  #settled(event: EventOf<"tool.settled">): void {
+    const call = this.#calls.get(event.call) ?? callOf(event.call, event.call, "{}");
+    this.running.delete(event.call);
+    const at = this.questions.findIndex((question) => question.call.id === event.call);
+    if (at >= 0) this.questions.splice(at, 1);
+    this.add(...settledBlocks(call, event));
+  }
+
+  #turnEnded({ outcome, failure }: EventOf<"turn.ended">, time: number): void {
+    this.turn = undefined;
+    this.outcome = outcome;
+    this.retry = undefined;
+    this.paused = undefined;
+    this.answer = undefined;
+    this.running.clear();
+    this.questions.length = 0;
+    const good = outcome.type === "completed";
+    const [cost = "", ...lost] = booksWords(this.#turnBooks);
+    const took = seconds(Math.max(0, time - this.#startedAt));
+    this.add(gap, told(good ? "good" : "bad", `${good ? "✓" : "✗"} ${outcomeWords(outcome)} · ${took} · ${cost}`));
+    for (const words of lost) this.add(told("quiet", `  ${words}`));
+    if (!good && failure && failure.kind !== "aborted") this.add(told("bad", `  ${failureWords(failure, this.url)}`));
+  }
+}
+
+function detailBlocks({ input }: Call): Block[] {
+  const lines = questionDetail(parsed(input));
+  const isDiff = lines.every((each) => /^[-+] /.test(each));
+  const shown = lines.slice(0, detailLines).map(
+    (each): Block => ({
+      type: "line",
+      line: [span("  │ ", "dim"), span(flat(each), ...(isDiff ? lookOf(each, true) : []))],
+      hang: 4,
+    }),
+  );
+  if (lines.length > detailLines)
+    shown.push(told("warn", `  │ … ${counted(lines.length - detailLines, "more line")}, not shown`));
+  return shown;
+}
+
+function parsed(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch {
+    return input;
+  }
+}
