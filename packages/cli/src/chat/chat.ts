@@ -4,14 +4,14 @@
  * Thin: what a key means is the desk's, what is told the story's, what is drawn the frame's.
  */
 import { performance } from "node:perf_hooks";
-import { isPawlError, type LiveItem, type Outcome, type Session, type TurnResult } from "@pawl/core";
+import { booksFold, isPawlError, type LiveItem, limit, type Outcome, type Session, type TurnResult } from "@pawl/core";
 import { adviceOn } from "../advice.ts";
 import { exitOfOutcome } from "../exit.ts";
 import { listFiles } from "../tools/file-list.ts";
 import { inputText } from "../words.ts";
-import { type Block, gap, Printer, told } from "./block.ts";
+import { gap, type Printer, told } from "./block.ts";
 import { commandChoices, runCommand, type TellTone } from "./command.ts";
-import { Desk, type Intent } from "./desk.ts";
+import type { Desk, Intent } from "./desk.ts";
 import { frameOf } from "./frame.ts";
 import { Hands, type HandsPort } from "./hands.ts";
 import type { History } from "./history.ts";
@@ -22,6 +22,8 @@ import type { Canvas } from "./screen.ts";
 import { newSession } from "./session-choice.ts";
 import { type Standing, standingOf } from "./standing.ts";
 import { Story } from "./story.ts";
+
+const counting = { books: booksFold, attemptsPerStep: limit.attemptsPerStep };
 
 /** Words that stream are drawn this often at most; nothing else moves faster than twice a second. */
 const drawMs = 50;
@@ -43,7 +45,7 @@ export class Chat implements HandsPort {
   readonly #parts: ChatParts;
   readonly #hands = new Hands(this);
   readonly #desk: Desk;
-  readonly #printer = new Printer();
+  readonly #printer: Printer;
   readonly #left = Promise.withResolvers<void>();
   #link: Link | undefined;
   #drive: Promise<void> = Promise.resolve();
@@ -54,8 +56,9 @@ export class Chat implements HandsPort {
   #ticks = 0;
   #isLeaving = false;
 
-  constructor(parts: ChatParts, desk = new Desk(new Story())) {
+  constructor(parts: ChatParts, desk: Desk, printer: Printer) {
     this.#parts = parts;
+    this.#printer = printer;
     this.#desk = desk;
     this.#desk.commands = commandChoices;
     this.#desk.composer.recall(parts.history.read());
@@ -84,7 +87,11 @@ export class Chat implements HandsPort {
   async press(key: Key): Promise<void> {
     const intent = this.#desk.press(key, performance.now());
     this.draw();
-    if (intent) await this.#perform(intent).catch((error: unknown) => this.#complain(error));
+    if (intent) await this.perform(intent);
+  }
+
+  async perform(intent: Intent): Promise<void> {
+    await this.#perform(intent).catch((error: unknown) => this.#complain(error));
   }
 
   /** Nobody will answer any more. */
@@ -110,7 +117,7 @@ export class Chat implements HandsPort {
     this.#link?.close();
     this.#link = undefined;
     const desk = this.#desk;
-    desk.story = new Story(desk.story.taken());
+    desk.story = new Story(counting, desk.story.taken());
     desk.mode = "idle";
     desk.offer = undefined;
     desk.waiting = [];

@@ -34,6 +34,8 @@ export interface Waiting {
 export type Offer = "resume" | "continue" | "send-waiting";
 
 export type Mode =
+  /** The session is not there yet. */
+  | "opening"
   /** Nobody drives. */
   | "idle"
   /** This process drives. */
@@ -49,7 +51,7 @@ const twiceMs = 2_000;
 export class Desk {
   readonly composer: Composer;
   story: Story;
-  mode: Mode = "idle";
+  mode: Mode = "opening";
   waiting: readonly Waiting[] = [];
   offer: Offer | undefined;
   popup: Popup | undefined;
@@ -181,7 +183,7 @@ export class Desk {
 
   #enter({ alt, shift }: { alt: boolean; shift: boolean }): Intent | undefined {
     const { composer } = this;
-    if (shift || (alt && this.mode === "idle")) {
+    if (shift || (alt && this.mode !== "driving" && this.mode !== "watching")) {
       composer.insert("\n");
       return undefined;
     }
@@ -241,7 +243,8 @@ export class Desk {
       else this.#accept();
       return undefined;
     }
-    if (this.mode === "idle" || this.denies !== undefined || this.edits !== undefined) return undefined;
+    if (this.mode === "idle" || this.mode === "opening" || this.denies !== undefined || this.edits !== undefined)
+      return undefined;
     if (this.composer.whole.trim() === "") return undefined;
     return { do: "send", text: this.composer.take(), when: "next" };
   }

@@ -132,14 +132,14 @@ function popupLines(popup: Popup | undefined, width: number): Line[] {
 }
 
 function statusLine(desk: Desk, { model, windowTokens }: Facts, width: number, now: number): Line {
-  const { story, waiting } = desk;
+  const { story, waiting, mode } = desk;
   const { contextTokens: tokens, books } = story;
   const share =
     tokens === undefined || windowTokens === undefined ? "" : ` (${Math.round((100 * tokens) / windowTokens)} %)`;
-  const cost = books.committed.cost + books.discarded.cost;
+  const cost = books ? books.committed.cost + books.discarded.cost : 0;
   const pieces = [
     stateOf(desk, now),
-    model === "" ? "no model" : model,
+    ...(mode === "opening" ? [] : [model === "" ? "no model" : model]),
     ...(tokens === undefined ? [] : [`context ${grouped(tokens)}${share}`]),
     ...(cost > 0 ? [`cost ${cost.toFixed(2)}`] : [totals(desk)]),
     ...(waiting.length > 0 ? [`${waiting.length} waiting`] : []),
@@ -149,6 +149,7 @@ function statusLine(desk: Desk, { model, windowTokens }: Facts, width: number, n
 }
 
 function totals({ story: { books } }: Desk): string {
+  if (!books) return "";
   const output = books.committed.tokens.output + books.discarded.tokens.output;
   return output === 0 ? "" : `${grouped(output)} out`;
 }
@@ -156,7 +157,7 @@ function totals({ story: { books } }: Desk): string {
 export function stateOf({ story, mode, stops }: Desk, now: number): string {
   const since = (from: number) => (now - from < 1000 ? "" : ` ${ticking(now - from)}`);
   const drives = mode === "watching" ? "watching: " : "";
-  if (mode === "idle") return "idle";
+  if (mode === "idle" || mode === "opening") return mode;
   if (stops) return "stopping";
   if (story.paused !== undefined) return `${drives}paused, waiting for room on the disk`;
   if (story.questions.length > 0) return `${drives}asks you`;

@@ -4,16 +4,7 @@
  * Pure but for its own state: the same items at the same times give the same screen. Owns: what is told, and when it is
  * final. Does not own: keys, the composer, how a screen is drawn.
  */
-import {
-  type Books,
-  booksFold,
-  type EventOf,
-  type LiveItem,
-  type LogEntry,
-  limit,
-  type Outcome,
-  type PendingApproval,
-} from "@pawl/core";
+import type { Books, EventOf, Fold, LiveItem, LogEntry, Outcome, PendingApproval } from "@pawl/core";
 import { questionDetail } from "../question.ts";
 import { counted, seconds } from "../style.ts";
 import {
@@ -49,6 +40,12 @@ export interface Retry {
   most: number | undefined;
 }
 
+/** What it counts with. Handed in: the first frame is drawn before the runtime is loaded. */
+export interface Counting {
+  books: Fold<Books>;
+  attemptsPerStep: number;
+}
+
 /** Lines of what is to be allowed: it is printed whole where it is not longer. */
 const detailLines = 200;
 /** Of a running command, enough for the rows that are shown. */
@@ -70,12 +67,13 @@ export class Story {
   outcome: Outcome | undefined;
   /** Tokens of the last request and its answer: what the next one begins with. */
   contextTokens: number | undefined;
-  books: Books = booksFold.init();
+  books: Books | undefined;
   /** Monotonic: since when nothing but the model has been waited for. */
   since = 0;
   sumsUp = false;
   lastThought = "";
-  #turnBooks: Books = booksFold.init();
+  #turnBooks: Books | undefined;
+  readonly #counting: Counting | undefined;
   #startedAt = 0;
   #attempts = 0;
   #cause: CompactionCause = "crowded";
@@ -84,8 +82,10 @@ export class Story {
   #recent: LogEntry[] = [];
 
   /** `blocks`: told already, and not printed yet. */
-  constructor(blocks: readonly Block[] = []) {
+  constructor(counting?: Counting, blocks: readonly Block[] = []) {
+    this.#counting = counting;
     this.#blocks = [...blocks];
+    this.books = counting?.books.init();
   }
 
   /** The entries of the last turn. */
@@ -156,8 +156,7 @@ export class Story {
   }
 
   #entry(entry: LogEntry, now: number): void {
-    booksFold.step(this.books, entry);
-    booksFold.step(this.#turnBooks, entry);
+    this.#count(entry);
     if (entry.event.type === "turn.started") this.#recent = [];
     this.#recent.push(entry);
     const { event, time } = entry;
@@ -167,7 +166,6 @@ export class Story {
       case "turn.started":
         this.turn = event.turn;
         this.outcome = undefined;
-        this.#turnBooks = booksFold.init();
         this.#startedAt = time;
         this.since = now;
         if (event.continues !== undefined) this.add(gap, told("quiet", "going on from the turn before"));
@@ -187,6 +185,14 @@ export class Story {
       default:
         return this.#other(entry, now);
     }
+  }
+
+  #count(entry: LogEntry): void {
+    const fold = this.#counting?.books;
+    if (!fold) return;
+    if (entry.event.type === "turn.started") this.#turnBooks = fold.init();
+    this.books = fold.step(this.books ?? fold.init(), entry);
+    this.#turnBooks = fold.step(this.#turnBooks ?? fold.init(), entry);
   }
 
   #other({ event }: LogEntry, now: number): void {
@@ -254,7 +260,7 @@ export class Story {
     this.add(told(end === "failed" ? "bad" : "warn", `✗ ${words}`));
     if (!decision || failure.kind === "aborted") return;
     // Answers that deliver nothing have a budget of their own, counted apart from the attempts.
-    const most = failure.kind === "empty" ? undefined : limit.attemptsPerStep;
+    const most = failure.kind === "empty" ? undefined : this.#counting?.attemptsPerStep;
     this.add(told("quiet", `  ${decisionWords(decision, this.#attempts, most)}`));
     this.since = now;
     if (decision.delayMs > 0) this.retry = { until: now + decision.delayMs, attempt: this.#attempts + 1, most };
@@ -322,7 +328,7 @@ export class Story {
     this.running.clear();
     this.questions.length = 0;
     const good = outcome.type === "completed";
-    const [cost = "", ...lost] = booksWords(this.#turnBooks);
+    const [cost = "", ...lost] = this.#turnBooks ? booksWords(this.#turnBooks) : [];
     const took = seconds(Math.max(0, time - this.#startedAt));
     this.add(gap, told(good ? "good" : "bad", `${good ? "✓" : "✗"} ${outcomeWords(outcome)} · ${took} · ${cost}`));
     for (const words of lost) this.add(told("quiet", `  ${words}`));
