@@ -167,5 +167,5 @@ function thoughtLine({ since, endedAt, prose }: Piece, now: number): Line {
 }
 
 export function brokenThought(): Block {
-  return row("warn", "∙ the thought broke off; it is kept as a note (Ctrl-O shows it)");
+  return row("warn", "∙ the thought broke off, kept as a note (Ctrl-O shows it)");
 }

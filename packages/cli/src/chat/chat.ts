@@ -73,11 +73,7 @@ export class Chat implements HandsPort {
     clearTimeout(this.#timer);
     this.#link?.close();
     const id = this.#link?.session.id;
-    if (id !== undefined)
-      this.#desk.story.add(
-        gap,
-        told("quiet", `session ${id}; \`pawl\` goes on with it here, \`pawl chat ${id}\` anywhere`),
-      );
+    if (id !== undefined) this.#desk.story.add(gap, told("quiet", `to go on: pawl chat ${id}`));
     this.draw();
     this.#parts.screen.clear(this.#parts.size().columns);
     return this.#outcome === undefined ? 0 : exitOfOutcome(this.#outcome.type);
@@ -308,6 +304,7 @@ export class Chat implements HandsPort {
     const { state, blocks, offer } = standingOf(summary, desk.story.recent, process.pid);
     desk.mode = state === "driven" ? "watching" : "idle";
     desk.offer = offer;
+    if (state !== "driven") desk.story.rest();
     if (state !== this.#standing && (state === "driven" || state === "interrupted")) desk.story.add(gap, ...blocks);
     else if (offer === "continue")
       desk.hint = `Enter goes on from there${this.#standing === "new" ? " · /fork and /rewind go another way" : ""}`;

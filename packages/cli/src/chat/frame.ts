@@ -139,10 +139,10 @@ function statusLine(desk: Desk, { model, windowTokens }: Facts, width: number, n
   const cost = books ? books.committed.cost + books.discarded.cost : 0;
   const pieces = [
     stateOf(desk, now),
+    ...(waiting.length > 0 ? [`${waiting.length} waiting`] : []),
     ...(mode === "opening" ? [] : [model === "" ? "no model" : model]),
     ...(tokens === undefined ? [] : [`context ${grouped(tokens)}${share}`]),
     ...(cost > 0 ? [`cost ${cost.toFixed(2)}`] : [totals(desk)]),
-    ...(waiting.length > 0 ? [`${waiting.length} waiting`] : []),
   ];
   // One cell stays free: a cursor behind the last one has already wrapped on some terminals.
   return cutLine([toneSpan("quiet", pieces.filter((piece) => piece !== "").join(" · "))], width - 1);
@@ -165,6 +165,8 @@ export function stateOf({ story, mode, stops }: Desk, now: number): string {
   const [call, second] = story.running.values();
   if (second) return `${drives}running ${story.running.size} calls`;
   if (call) return `${drives}running ${call.tool}${since(call.since ?? now)}`;
+  const [lost] = story.doubtful.values();
+  if (lost) return `${drives}looking for the result of ${lost.tool}`;
   if (story.sumsUp) return `${drives}summing up${since(story.since)}`;
   if (story.answer?.writes !== undefined) return `${drives}writing a call of ${story.answer.writes}`;
   if (story.answer?.isThinking) return `${drives}thinking`;

@@ -5,7 +5,7 @@ import { addressOf } from "../address.ts";
 import { exitOfOutcome } from "../exit.ts";
 import { storeFolder, workspaceFolder } from "../place.ts";
 import { folderOf } from "../run-target.ts";
-import { Printer } from "./block.ts";
+import { Printer, row } from "./block.ts";
 import { Chat } from "./chat.ts";
 import type { Desk, Intent } from "./desk.ts";
 import { History } from "./history.ts";
@@ -60,7 +60,7 @@ async function lived(chat: Chat, host: Host, session: Session | undefined, held:
   };
   for (const name of signalNames) process.on(name, onSignal);
   try {
-    chat.tell("quiet", `pawl in ${host.cwd} · /help lists keys and commands`);
+    held.desk.story.add(row("quiet", `pawl in ${host.cwd}`), row("quiet", "/help lists keys and commands"));
     await chat.attach(session);
     for (const intent of held.ready(chat)) await chat.perform(intent);
     return await chat.ended();

@@ -88,19 +88,32 @@ export function wrapLine(line: Line, width: number, hang = 0): Line[] {
   for (let at = 0; at < cells.length; at += 1) {
     const cell = cells[at];
     if (!cell) continue;
-    if (used + cell.width > room() && at > start) {
+    while (used + cell.width > room() && at > start) {
       if (cell.text === " ") end(at, at + 1);
       else if (space > start) end(space, space + 1);
-      else end(at, at);
+      else {
+        const to = fitting(cells, start, at, room());
+        end(to, to);
+      }
       used = cells.slice(start, at).reduce((sum, { width: one }) => sum + one, 0);
-      if (start > at) continue;
     }
+    if (start > at) continue;
     // Spaces at the start are an indent, and no place to break.
     if (cell.text === " " && cells.slice(start, at).some(({ text }) => text !== " ")) space = at;
     used += cell.width;
   }
   if (start < cells.length || rows.length === 0) end(cells.length, cells.length);
   return rows;
+}
+
+/** Where a row ends that begins at `start`: what fits into `room`, at least one cell. */
+function fitting(cells: readonly Cell[], start: number, end: number, room: number): number {
+  let used = 0;
+  for (let at = start; at < end; at += 1) {
+    used += cells[at]?.width ?? 0;
+    if (used > room) return Math.max(at, start + 1);
+  }
+  return end;
 }
 
 /** One row; `…` stands for what is missing. */

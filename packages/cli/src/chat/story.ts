@@ -60,6 +60,8 @@ export class Story {
   answer: Answer | undefined;
   /** Entered and not settled, in order. */
   readonly running = new Map<string, Call>();
+  /** Entered by a driver that is gone, and not settled. */
+  readonly doubtful = new Map<string, Call>();
   readonly questions: Question[] = [];
   retry: Retry | undefined;
   paused: string | undefined;
@@ -101,8 +103,6 @@ export class Story {
     for (const entry of entries.slice(0, first)) this.#entry(entry, now);
     this.taken();
     for (const entry of entries.slice(first)) this.#entry(entry, now);
-    this.retry = undefined;
-    this.answer = undefined;
     const told = this.taken();
     this.add(...before);
     if (told.length > most)
@@ -119,6 +119,15 @@ export class Story {
 
   add(...blocks: Block[]): void {
     this.#blocks.push(...blocks);
+  }
+
+  /** Nobody drives: nothing is under way. What is asked can still be answered. */
+  rest(): void {
+    this.retry = undefined;
+    this.paused = undefined;
+    this.answer = undefined;
+    for (const [id, call] of this.running) this.doubtful.set(id, call);
+    this.running.clear();
   }
 
   /** The last thought, in full. False where there is none. */
@@ -254,14 +263,15 @@ export class Story {
       });
     else if (withdrawn && answer?.thought) this.add(brokenThought());
     else if (answer) this.add(...answer.remains(now), gap);
-    if (!failure) return;
+    if (!failure || failure.kind === "aborted") return;
     if (decision?.action === "compact") this.#cause = "refused";
     const words = (this.sumsUp ? summaryFailureWords : failureWords)(failure, this.url);
     this.add(told(end === "failed" ? "bad" : "warn", `✗ ${words}`));
-    if (!decision || failure.kind === "aborted") return;
+    if (!decision) return;
     // Answers that deliver nothing have a budget of their own, counted apart from the attempts.
     const most = failure.kind === "empty" ? undefined : this.#counting?.attemptsPerStep;
     this.add(told("quiet", `  ${decisionWords(decision, this.#attempts, most)}`));
+    this.add(gap);
     this.since = now;
     if (decision.delayMs > 0) this.retry = { until: now + decision.delayMs, attempt: this.#attempts + 1, most };
   }
@@ -270,7 +280,7 @@ export class Story {
     const answer = this.answer?.attempt === attempt ? this.answer : new Answer(attempt);
     const thought = parts.flatMap((part) => (part.type === "reasoning" ? [part.text] : [])).join("\n");
     if (thought.trim() !== "") this.lastThought = thought;
-    this.add(...answer.rest(parts, now));
+    this.add(gap, ...answer.rest(parts, now));
     this.answer = undefined;
     this.since = now;
     for (const part of parts)
@@ -303,6 +313,7 @@ export class Story {
     call.since = now;
     this.#calls.set(id, call);
     this.running.set(id, call);
+    this.doubtful.delete(id);
   }
 
   #progress(id: string, data: unknown): void {
@@ -314,6 +325,7 @@ export class Story {
   #settled(event: EventOf<"tool.settled">): void {
     const call = this.#calls.get(event.call) ?? callOf(event.call, event.call, "{}");
     this.running.delete(event.call);
+    this.doubtful.delete(event.call);
     const at = this.questions.findIndex((question) => question.call.id === event.call);
     if (at >= 0) this.questions.splice(at, 1);
     this.add(...settledBlocks(call, event));
@@ -326,6 +338,7 @@ export class Story {
     this.paused = undefined;
     this.answer = undefined;
     this.running.clear();
+    this.doubtful.clear();
     this.questions.length = 0;
     const good = outcome.type === "completed";
     const [cost = "", ...lost] = this.#turnBooks ? booksWords(this.#turnBooks) : [];
@@ -336,8 +349,10 @@ export class Story {
   }
 }
 
-function detailBlocks({ input }: Call): Block[] {
+function detailBlocks({ input, words }: Call): Block[] {
   const lines = questionDetail(parsed(input));
+  // Said already, in full.
+  if (lines.length === 1 && words.endsWith(` ${lines[0]}`)) return [];
   const isDiff = lines.every((each) => /^[-+] /.test(each));
   const shown = lines.slice(0, detailLines).map(
     (each): Block => ({
