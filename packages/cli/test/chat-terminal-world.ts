@@ -46,9 +46,9 @@ export class PersonsTerminal {
     this.#screen = new headless.Terminal({ ...size, scrollback: 10_000, allowProposedApi: true });
     this.#pty = spawn(process.execPath, [bin, ...args], {
       ...size,
-      name: "xterm-256color",
+      name: env["TERM"] ?? "xterm-256color",
       cwd: world.work,
-      env: { ...world.env, TERM: "xterm-256color", ...env } as Record<string, string>,
+      env: { ...world.env, ...env } as Record<string, string>,
     });
     t.after(() => {
       if (!this.#isOver) this.#pty.kill("SIGKILL");
@@ -108,6 +108,11 @@ export class PersonsTerminal {
       if (this.#isOver) throw new Error(`it ended without ${words}:\n${text}`);
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
+  }
+
+  /** Resolves when such words have come at all, drawn or not, or the process has ended. */
+  async said(words: RegExp): Promise<void> {
+    while (!words.test(this.raw) && !this.#isOver) await new Promise<void>((resolve) => this.#waiting.add(resolve));
   }
 
   #look(): void {
