@@ -90,6 +90,21 @@ test("a key that was meant for the composer never allows: not in a draft, not in
   assert.deepEqual(drafting.type("ay"), []);
 });
 
+test("the key that answers one question does not answer the next one, which nobody has read", () => {
+  const world = driving();
+  const calls = ["a-1", "a-2"].map((id) => ({ id, tool: "bash", input: { command: id } }));
+  world.event(...committed("", calls));
+  for (const [at, { id }] of calls.entries())
+    world.event({ type: "approval.requested", approval: `ap${at}`, call: id, digest: "d", ordinal: 1 });
+  world.now += 5_000;
+  assert.deepEqual(world.type("y"), [{ do: "answer", approval: "ap0", answer: "allow" }]);
+  world.event({ type: "approval.resolved", approval: "ap0", answer: "allow", by: "terminal", scope: "call" });
+  assert.deepEqual(world.type("y"), []);
+  world.type("\u007f");
+  world.now += 1_000;
+  assert.deepEqual(world.type("y"), [{ do: "answer", approval: "ap1", answer: "allow" }]);
+});
+
 test("while a wait is counted down, Enter on an empty line or r tries now; a draft does not", () => {
   for (const typed of ["\r", "r"]) {
     const world = driving();

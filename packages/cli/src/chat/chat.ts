@@ -27,6 +27,8 @@ const counting = { books: booksFold, attemptsPerStep: limit.attemptsPerStep };
 
 /** Words that stream are drawn this often at most; nothing else moves faster than twice a second. */
 const drawMs = 50;
+/** A frame that is costly is drawn more seldom: most of the time is for the turn. */
+const drawShare = 4;
 const tickMs = 500;
 /** How often a driver that may have died is looked at. */
 const lookTicks = 4;
@@ -55,6 +57,10 @@ export class Chat implements HandsPort {
   readonly #ticker: NodeJS.Timeout;
   #ticks = 0;
   #isLeaving = false;
+  /** Nothing is drawn any more: what comes late would be drawn into a shell. */
+  #isOver = false;
+  /** Of the last frame, ms. */
+  #drawCost = 0;
 
   constructor(parts: ChatParts, desk: Desk, printer: Printer) {
     this.#parts = parts;
@@ -75,6 +81,7 @@ export class Chat implements HandsPort {
     const id = this.#link?.session.id;
     if (id !== undefined) this.#desk.story.add(gap, told("quiet", `to go on: pawl chat ${id}`));
     this.draw();
+    this.#isOver = true;
     this.#parts.screen.clear(this.#parts.size().columns);
     return this.#outcome === undefined ? 0 : exitOfOutcome(this.#outcome.type);
   }
@@ -98,6 +105,7 @@ export class Chat implements HandsPort {
   draw(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    if (this.#isOver) return;
     const { host, screen, size } = this.#parts;
     const { window } = host.options;
     const facts = {
@@ -105,7 +113,9 @@ export class Chat implements HandsPort {
       ...(window === undefined ? {} : { windowTokens: window }),
     };
     const now = size();
-    screen.draw(frameOf(this.#desk, this.#printer, facts, now, performance.now()), now.columns);
+    const from = performance.now();
+    screen.draw(frameOf(this.#desk, this.#printer, facts, now, from), now.columns);
+    this.#drawCost = performance.now() - from;
   }
 
   /** Begins with a session, or with the next input. */
@@ -291,7 +301,7 @@ export class Chat implements HandsPort {
       }
       if (type === "input.accepted") void this.#refresh();
     }
-    this.#timer ??= setTimeout(() => this.draw(), drawMs);
+    this.#timer ??= setTimeout(() => this.draw(), Math.max(drawMs, drawShare * this.#drawCost));
   }
 
   /** Who drives, and what can be done: asked anew whenever it may have changed. */

@@ -7,6 +7,9 @@
 import { closedBlocks, markdownLines } from "./markdown.ts";
 import { type Line, lineText } from "./span.ts";
 
+/** More than a screen holds. */
+const rememberedBlocks = 200;
+
 export class Prose {
   /** Everything that came. */
   source = "";
@@ -16,6 +19,7 @@ export class Prose {
   /** Whole blocks that are printed, and signs of the next one. */
   #printedBlocks = 0;
   #printedSigns = 0;
+  readonly #layouts = new Map<string, { width: number; lines: Line[] }>();
 
   add(text: string): void {
     this.source += text;
@@ -48,6 +52,16 @@ export class Prose {
     return rows;
   }
 
+  /** A block is laid out anew only when it has changed: keys are pressed more often than words come. */
+  #laidOut(source: string, width: number): Line[] {
+    const known = this.#layouts.get(source);
+    if (known && known.width === width) return known.lines;
+    const lines = markdownLines(source, width);
+    if (this.#layouts.size > rememberedBlocks) this.#layouts.clear();
+    this.#layouts.set(source, { width, lines });
+    return lines;
+  }
+
   #blocks(width: number): { lines: Line[]; isClosed: boolean }[] {
     if (!this.#isCut) {
       const { closed, rest } = closedBlocks(this.#rest);
@@ -58,7 +72,7 @@ export class Prose {
     const open = this.#closed.slice(this.#printedBlocks).map((source) => ({ source, isClosed: true }));
     if (this.#rest.trim() !== "") open.push({ source: this.#rest, isClosed: false });
     return open.map(({ source, isClosed }, at) => {
-      const lines = markdownLines(source, width);
+      const lines = this.#laidOut(source, width);
       if (at === 0 && this.#printedSigns > 0)
         return { lines: lines.slice(rowsWith(lines, this.#printedSigns)), isClosed };
       const isFirst = at === 0 && this.#printedBlocks === 0;

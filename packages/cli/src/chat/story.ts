@@ -209,11 +209,11 @@ export class Story {
       case "approval.requested":
         return this.#ask({ approval: event.approval, call: event.call, digest: event.digest }, now);
       case "approval.resolved":
-        return this.#resolved(event);
+        return this.#resolved(event, now);
       case "tool.entered":
         return this.#entered(event, now);
       case "tool.settled":
-        return this.#settled(event);
+        return this.#settled(event, now);
       case "context.compacted":
         return this.add(told("strong", `↓ ${compactionWords(event, this.#cause)}`));
       case "provider-state.stripped":
@@ -299,12 +299,20 @@ export class Story {
     this.add(gap, told("warn", `? ${call.words}`), ...detailBlocks(call));
   }
 
-  #resolved({ approval, answer, by, reason }: EventOf<"approval.resolved">): void {
-    const at = this.questions.findIndex((question) => question.approval === approval);
-    if (at < 0) return;
-    this.questions.splice(at, 1);
+  #resolved({ approval, answer, by, reason }: EventOf<"approval.resolved">, now: number): void {
+    if (!this.#over((question) => question.approval === approval, now)) return;
     const why = reason === undefined ? "" : `: ${flat(reason)}`;
     this.add(told("quiet", `  ${answer === "allow" ? "allowed" : "denied"} by ${by}${why}`));
+  }
+
+  /** The next one stands there from now on: the key that answered this one must not answer it, too. */
+  #over(isMeant: (question: Question) => boolean, now: number): boolean {
+    const at = this.questions.findIndex(isMeant);
+    if (at < 0) return false;
+    this.questions.splice(at, 1);
+    const [next] = this.questions;
+    if (at === 0 && next) next.since = now;
+    return true;
   }
 
   #entered({ call: id, tool, effect }: EventOf<"tool.entered">, now: number): void {
@@ -322,12 +330,11 @@ export class Story {
     if (call && typeof output === "string") call.output = `${call.output}${output}`.slice(-outputChars);
   }
 
-  #settled(event: EventOf<"tool.settled">): void {
+  #settled(event: EventOf<"tool.settled">, now: number): void {
     const call = this.#calls.get(event.call) ?? callOf(event.call, event.call, "{}");
     this.running.delete(event.call);
     this.doubtful.delete(event.call);
-    const at = this.questions.findIndex((question) => question.call.id === event.call);
-    if (at >= 0) this.questions.splice(at, 1);
+    this.#over(({ call: { id } }) => id === event.call, now);
     this.add(...settledBlocks(call, event));
   }
 
