@@ -82,6 +82,7 @@ function plain(text: string, world: World): string {
   return text
     .replaceAll(world.work, "FOLDER")
     .replace(/pawl in .*/g, "pawl in FOLDER")
+    .replace(/The connection broke: .*/g, "The connection broke: WHY")
     .replace(/\bs_[0-9A-Z]{10,}/g, "SESSION")
     .replace(/(stopped on request|done) · [^✓✗›]*?\bout\n/g, "$1 · FIGURES\n")
     .replace(
@@ -125,4 +126,38 @@ test("with NO_COLOR the same words, and not one colour", { skip: noTerminal }, a
   const { moments, raw } = await scene(t, 60, { NO_COLOR: "1" });
   held("chat-60", moments);
   assert.doesNotMatch(raw, colours);
+});
+
+test("Ctrl-Z where no shell could bring it back: the chat goes on", { skip: noTerminal }, async (t) => {
+  const world = new World(t);
+  const terminal = new PersonsTerminal(t, world, ["--store", world.store], { cols: 80, rows: 24 });
+  await terminal.until(/idle · no model/);
+  terminal.type("\u001a");
+  await terminal.said(/\?2004l[\s\S]*\?2004h/);
+  terminal.type("still here");
+  await terminal.until(/› still here/);
+  terminal.type("\u0015\u0004");
+  assert.equal(await terminal.exited, 0);
+});
+
+test("a screen that becomes narrow and wide again in the middle of an answer keeps every word", {
+  skip: noTerminal,
+}, async (t) => {
+  const world = new World(t);
+  const words = Array.from({ length: 60 }, (_, at) => `Paragraph ${at}.`).join("\n\n");
+  const [first, second] = [words.slice(0, 500), words.slice(500)];
+  const server = await world.server([[{ text: first }, { hold: "half" }, { text: second }]]);
+  const terminal = new PersonsTerminal(t, world, world.place(server), { cols: 80, rows: 20 });
+  await terminal.until(/idle ·/);
+  terminal.type("go\r");
+  await server.held("half");
+  await terminal.until(/answering/);
+  terminal.resize(40, 12);
+  await terminal.until(/answering/);
+  terminal.resize(100, 30);
+  server.release("half");
+  const text = await terminal.until(/✓ done[\s\S]*idle ·/);
+  for (let at = 0; at < 60; at += 1) assert.match(text, new RegExp(`Paragraph ${at}\\.`));
+  terminal.type("\u0004");
+  assert.equal(await terminal.exited, 0);
 });

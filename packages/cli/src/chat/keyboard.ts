@@ -11,6 +11,9 @@ const pasteOff = "\u001b[?2004l";
 /** So long a lone Esc may be the start of a longer sequence, also over a slow line. */
 const escapeMs = 50;
 
+/** Whoever runs so long after it was told to stop was not stopped. */
+const stoppedMs = 50;
+
 export interface KeyboardEvents {
   key(key: Key): void;
   /** The terminal has another size, or is ours again. */
@@ -28,6 +31,7 @@ export class Keyboard {
   readonly #reader = new KeyReader();
   #timer: NodeJS.Timeout | undefined;
   #isOn = false;
+  #isOver = false;
 
   constructor(input: NodeJS.ReadStream, output: NodeJS.WriteStream, events: KeyboardEvents) {
     this.#input = input;
@@ -47,6 +51,7 @@ export class Keyboard {
   }
 
   stop(): void {
+    this.#isOver = true;
     this.#off();
     this.#input.off("data", this.#onData).off("end", this.#events.gone).off("error", this.#events.gone).pause();
     this.#output.off("resize", this.#events.resized);
@@ -61,6 +66,8 @@ export class Keyboard {
     // The whole group, as the terminal itself would: whoever started us waits with us.
     process.off("SIGTSTP", this.suspend);
     process.kill(0, "SIGTSTP");
+    // Without a shell that could take it up again, the system does not stop a group: then we are still here.
+    setTimeout(this.#onContinue, stoppedMs);
   };
 
   #on(): void {
@@ -81,6 +88,7 @@ export class Keyboard {
   };
 
   #onContinue = (): void => {
+    if (this.#isOver) return;
     process.off("SIGTSTP", this.suspend).on("SIGTSTP", this.suspend);
     this.#off();
     this.#on();
