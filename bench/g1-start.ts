@@ -70,16 +70,20 @@ async function shown(args: string[], dir: string): Promise<number> {
     cwd,
     env: environment(dir) as Record<string, string>,
   });
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const frame = Promise.withResolvers<number>();
+  const end = Promise.withResolvers<void>();
   let text = "";
   child.onData((data) => {
     text += data;
-    if (text.includes(prompt)) resolve(performance.now() - from);
+    if (text.includes(prompt)) frame.resolve(performance.now() - from);
   });
-  child.onExit(() => reject(new Error(`it ended without a frame: ${text}`)));
-  try {
-    return await promise;
-  } finally {
-    child.kill("SIGKILL");
-  }
+  child.onExit(() => {
+    frame.reject(new Error(`it ended without a frame: ${text}`));
+    end.resolve();
+  });
+  const time = await frame.promise;
+  // Left, not killed: what it compiled is kept for the next start when it ends by itself.
+  child.write("\u0004");
+  await end.promise;
+  return time;
 }

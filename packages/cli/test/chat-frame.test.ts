@@ -99,6 +99,36 @@ test("an answer longer than the screen is printed whole, each word once, also wh
   );
 });
 
+test("one block that is longer than the screen is printed as it comes, each row once", () => {
+  for (const [head, sign, tail] of [
+    ["```\n", "", "```"],
+    ["", "- ", ""],
+    ["| n | text |\n|---|---|\n", "| ", ""],
+  ] as const) {
+    const world = driving();
+    world.size = { columns: 40, rows: 9 };
+    world.event(...begun, attempt());
+    let said = head;
+    for (let at = 100; at < 160; at += 1) said += `${sign}row ${at}${sign === "| " ? " | x |" : ""}\n`;
+    said += tail;
+    for (const line of said.split(/(?<=\n)/)) {
+      world.say(line);
+      world.frame();
+    }
+    assert.ok(
+      world.printed.some((line) => line.includes("row 120")),
+      "it is printed before it is whole",
+    );
+    world.event(...committed(said), ...finished);
+    world.frame();
+    const rows = world.printed.flatMap((line) => /row (\d+)/.exec(line)?.[1] ?? []);
+    assert.deepEqual(
+      rows,
+      Array.from({ length: 60 }, (_, at) => String(100 + at)),
+    );
+  }
+});
+
 test("a question shows the whole command or the edits, then asks; the answer is told", () => {
   const world = driving();
   const edit = { path: "a.ts", edits: [{ old: "one", new: "two" }] };

@@ -161,3 +161,23 @@ test("a screen that becomes narrow and wide again in the middle of an answer kee
   terminal.type("\u0004");
   assert.equal(await terminal.exited, 0);
 });
+
+test("without a model nothing is lost: it is said, and the words stand there to be sent again", {
+  skip: noTerminal,
+}, async (t) => {
+  const world = new World(t);
+  const server = await world.server([[{ text: "Hello." }]]);
+  const terminal = new PersonsTerminal(t, world, ["--store", world.store, "--base-url", server.baseUrl("chat")], {
+    cols: 80,
+    rows: 24,
+  });
+  await terminal.until(/idle · no model/);
+  terminal.type("greet me\r");
+  await terminal.until(/no model is chosen: \/model PROVIDER:ID[\s\S]*› greet me\n/);
+  terminal.type("\u0015/model openai-chat:scripted\r");
+  await terminal.until(/from the next turn on: openai-chat:scripted/);
+  terminal.type("\u001b[A\u001b[A\r");
+  await terminal.until(/Hello\.\n\n✓ done[\s\S]*idle · openai-chat:scripted/);
+  terminal.type("\u0004");
+  assert.equal(await terminal.exited, 0);
+});

@@ -157,7 +157,11 @@ export class Chat implements HandsPort {
     switch (intent.do) {
       case "send":
         history.add(intent.text);
-        return this.#send(intent.text, intent.when);
+        return this.#send(intent.text, intent.when).catch((error: unknown) => {
+          // What could not be handed over is not lost: it is there to be sent again.
+          if (this.#desk.composer.isEmpty) this.#desk.composer.set(intent.text);
+          throw error;
+        });
       case "command":
         return runCommand(this.#hands, intent.name, intent.rest);
       case "answer": {

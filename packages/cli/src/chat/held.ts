@@ -35,6 +35,8 @@ export async function holdChat(address: string | undefined, held: Held): Promise
   try {
     const id = address === undefined ? await latestIn(runtime, here) : await addressOf(runtime, address);
     const session = id === undefined ? undefined : await openSession(runtime, id);
+    // It may have something to say, on standard error: not into the middle of a frame.
+    if (options.cwd !== undefined) held.screen.clear(held.size().columns);
     const cwd = id === undefined ? here : await folderOf(runtime, { kind: "known", id }, options.cwd);
     const { desk, screen, size, suspend } = held;
     const host = new Host(runtime, dir, cwd, options);
