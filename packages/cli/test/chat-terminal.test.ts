@@ -181,3 +181,28 @@ test("without a model nothing is lost: it is said, and the words stand there to 
   terminal.type("\u0004");
   assert.equal(await terminal.exited, 0);
 });
+
+test("a question is answered at another terminal than the one that drives, and the command runs once", {
+  skip: noTerminal,
+}, async (t) => {
+  const world = new World(t);
+  const server = await world.server([
+    [{ call: "bash", input: { command: "echo ran >> made.txt" } }],
+    [{ text: "Made." }],
+  ]);
+  const size = { cols: 80, rows: 24 };
+  const driver = new PersonsTerminal(t, world, world.place(server), size);
+  await driver.until(/idle ·/);
+  driver.type("go\r");
+  await driver.until(/Allow this\?/);
+  const watcher = new PersonsTerminal(t, world, world.place(server), size);
+  await watcher.until(/you are watching[\s\S]*Allow this\?[\s\S]*watching: asks you/);
+  watcher.type("y\r");
+  for (const terminal of [driver, watcher])
+    await terminal.until(/allowed by terminal[\s\S]*Made\.\n\n✓ done[\s\S]*idle ·/);
+  assert.equal(world.read("made.txt"), "ran\n");
+  for (const terminal of [driver, watcher]) {
+    terminal.type("\u0004");
+    assert.equal(await terminal.exited, 0);
+  }
+});

@@ -270,7 +270,6 @@ export class Chat implements HandsPort {
     if (result) this.#advise(result, link.session.id);
     await this.#look();
     await this.#refresh();
-    this.draw();
     // Posted in the moment in which the drive ended.
     if (
       result?.outcome.type === "completed" &&
@@ -323,6 +322,7 @@ export class Chat implements HandsPort {
     else if (offer === "continue")
       desk.hint = `Enter goes on from there${this.#standing === "new" ? " · /fork and /rewind go another way" : ""}`;
     this.#standing = state;
+    this.draw();
   }
 
   async #refresh(): Promise<void> {

@@ -158,6 +158,7 @@ export function stateOf({ story, mode, stops }: Desk, now: number): string {
   const since = (from: number) => (now - from < 1000 ? "" : ` ${ticking(now - from)}`);
   const drives = mode === "watching" ? "watching: " : "";
   if (mode === "idle" || mode === "opening") return mode;
+  if (mode === "watching" && story.turn === undefined) return "watching";
   if (stops) return "stopping";
   if (story.paused !== undefined) return `${drives}paused, waiting for room on the disk`;
   if (story.questions.length > 0) return `${drives}asks you`;
