@@ -136,7 +136,7 @@ test("a question shows the whole command or the edits, then asks; the answer is 
   world.event({ type: "approval.requested", approval: "ap", call: "a-2", digest: "d", ordinal: 1 });
   assert.match(
     world.screen,
-    /\? edit a\.ts\n {2}│ - one\n {2}│ \+ two\nAllow this\? y yes · a always \(exactly this call\) · A all from now on · n no\n› \nasks you/,
+    /\? edit a\.ts\n {2}│ - one\n {2}│ \+ two\nAllow this\? y yes · a always \(edit a\.ts\) · A all from now on\n· n no\n› \nasks you/,
   );
   world.event({
     type: "approval.resolved",

@@ -57,7 +57,7 @@ test("the exit code says how the last turn ended; what is wrong is one line", as
   assert.equal(unknown.code, 3);
   assert.match(unknown.stderr, /^pawl: [^\n]*nowhere[^\n]*\n$/);
   const modelless = await piped(t, world, ["chat", "--store", join(world.root, "other")], "go\n");
-  assert.match(modelless.stdout, /no model is chosen: \/model PROVIDER:ID/);
+  assert.match(modelless.stdout, /no model: set one of [\s\S]*\/model PROVIDER:ID/);
 });
 
 test("an empty line goes on inside an interrupted turn, continues one that failed", async (t) => {

@@ -173,7 +173,7 @@ test("without a model nothing is lost: it is said, and the words stand there to 
   });
   await terminal.until(/idle · no model/);
   terminal.type("greet me\r");
-  await terminal.until(/no model is chosen: \/model PROVIDER:ID[\s\S]*› greet me\n/);
+  await terminal.until(/no model: set one of[\s\S]*› greet me\n/);
   terminal.type("\u0015/model openai-chat:scripted\r");
   await terminal.until(/from the next turn on: openai-chat:scripted/);
   terminal.type("\u001b[A\u001b[A\r");

@@ -4,14 +4,22 @@
  * Thin: what a key means is the desk's, what is told the story's, what is drawn the frame's.
  */
 import { performance } from "node:perf_hooks";
-import { booksFold, isPawlError, type LiveItem, limit, type Outcome, type Session, type TurnResult } from "@pawl/core";
-import { adviceOn } from "../advice.ts";
+import {
+  type Agent,
+  booksFold,
+  isPawlError,
+  type LiveItem,
+  limit,
+  type Outcome,
+  type Session,
+  type TurnResult,
+} from "@pawl/core";
 import { exitOfOutcome } from "../exit.ts";
-import { listFiles } from "../tools/file-list.ts";
 import { inputText } from "../words.ts";
 import { gap, type Printer, told } from "./block.ts";
 import { commandChoices, runCommand, type TellTone } from "./command.ts";
 import type { Desk, Intent } from "./desk.ts";
+import { filesOf } from "./files.ts";
 import { frameOf } from "./frame.ts";
 import { Hands, type HandsPort } from "./hands.ts";
 import type { History } from "./history.ts";
@@ -97,7 +105,6 @@ export class Chat implements HandsPort {
     await this.#perform(intent).catch((error: unknown) => this.complain(error));
   }
 
-  /** Nobody will answer any more. */
   denyAll(reason: string): void {
     for (const { call } of this.#desk.story.questions) this.#parts.host.answer(call.id, "deny", reason);
   }
@@ -154,15 +161,12 @@ export class Chat implements HandsPort {
     this.leave();
   }
 
-  // What keys ask for.
-
   async #perform(intent: Intent): Promise<void> {
     const { host, history, screen, suspend, size } = this.#parts;
     const { story } = this.#desk;
     switch (intent.do) {
       case "send":
         history.add(intent.text);
-        // A question of the model's waits for words: these are its answer.
         if (host.reply(intent.text)) return this.tell("quiet", `  ${intent.text}`);
         return this.#send(intent.text, intent.when).catch((error: unknown) => {
           // What could not be handed over is not lost: it is there to be sent again.
@@ -251,16 +255,20 @@ export class Chat implements HandsPort {
     this.#drive = this.#driven(link, start, text).catch((error: unknown) => this.complain(error));
   }
 
+  async #prepared(): Promise<Agent> {
+    const { agent, url } = await this.#parts.host.agent();
+    this.#desk.story.url = url;
+    return agent;
+  }
+
   async #driven(link: Link, start: Start, text: string | undefined): Promise<void> {
     const desk = this.#desk;
     let result: TurnResult | undefined;
     try {
-      const { agent, url } = await this.#parts.host.agent();
-      desk.story.url = url;
       Object.assign(desk, { mode: "driving", offer: undefined, stops: false, hint: undefined });
       desk.story.since = performance.now();
       this.draw();
-      result = await link.drive(agent, start);
+      result = await link.drive(() => this.#prepared(), start);
     } catch (error) {
       if (text !== undefined && isPawlError(error, "SESSION_BUSY")) {
         await link.session.post("steer", text);
@@ -274,7 +282,7 @@ export class Chat implements HandsPort {
     desk.mode = "idle";
     desk.stops = false;
     if (desk.story.outcome) this.#outcome = desk.story.outcome;
-    if (result) this.#advise(result, link.session.id);
+    if (result) for (const words of this.#parts.host.advice(result, desk.story.url)) this.tell("quiet", `  ${words}`);
     await this.#look();
     await this.#refresh();
     // Posted in the moment in which the drive ended.
@@ -287,17 +295,6 @@ export class Chat implements HandsPort {
     )
       await this.#sendWaiting();
   }
-
-  #advise({ outcome, failure, session }: TurnResult, id: string): void {
-    if (outcome.type === "completed" || outcome.type === "aborted") return;
-    const { host } = this.#parts;
-    const options = { ...host.options, model: host.model };
-    const chosen = { url: this.#desk.story.url ?? "", keyEnv: host.keyEnv ?? "the environment" };
-    const { hints } = adviceOn({ outcome, failure, chosen, session: session ?? id, options });
-    for (const words of hints) this.tell("quiet", `  ${words}`);
-  }
-
-  // What happens.
 
   #item(item: LiveItem): void {
     const desk = this.#desk;
@@ -360,13 +357,7 @@ export class Chat implements HandsPort {
   }
 
   async #listFiles(): Promise<void> {
-    const { cwd } = this.#parts.host;
-    const paths = await listFiles({
-      folder: { real: cwd, shown: "." },
-      pattern: "**",
-      signal: AbortSignal.timeout(10_000),
-    });
-    this.#desk.filesCame(paths);
+    this.#desk.filesCame(await filesOf(this.#parts.host.cwd));
     this.draw();
   }
 

@@ -3,7 +3,8 @@
  *
  * The person's side of a question is a promise here; the keys that settle it are the desk's.
  */
-import type { Agent, ApprovalAnswer, LogEntry, PermissionQuestion, Runtime } from "@pawl/core";
+import type { Agent, ApprovalAnswer, LogEntry, PermissionQuestion, Runtime, TurnResult } from "@pawl/core";
+import { adviceOn } from "../advice.ts";
 import { codingAgent, type Person } from "../agent.ts";
 import { proposedGrant } from "../grant.ts";
 import { namedServers } from "../mcp/named-servers.ts";
@@ -62,11 +63,6 @@ export class Host implements Person {
   /** As `--model` takes it; empty: none is chosen yet. */
   get model(): string {
     return this.#word ?? "";
-  }
-
-  /** Where the model's key is looked for, once it is chosen. */
-  get keyEnv(): string | undefined {
-    return this.#keyEnv;
   }
 
   /** Fails with INVALID_INPUT for a word that names no model. */
@@ -156,6 +152,13 @@ export class Host implements Person {
     const [open] = this.#open;
     open?.resolve(open.choices[Number(text.trim()) - 1] ?? text);
     return open !== undefined;
+  }
+
+  /** What to do after a turn that did not complete. `url`: where the model was asked. */
+  advice({ outcome, failure, session }: TurnResult, url = ""): string[] {
+    if (outcome.type === "completed" || outcome.type === "aborted") return [];
+    const chosen = { url, keyEnv: this.#keyEnv ?? "the environment" };
+    return adviceOn({ outcome, failure, chosen, session, options: this.#wanted() }).hints;
   }
 
   async close(): Promise<void> {

@@ -16,13 +16,19 @@ export interface LinkEvents {
 
 export type Start = (session: Session, agent: Agent, signal: AbortSignal) => Turn;
 
+/** `turn`: once what it needs is there. */
+interface Driving {
+  turn?: Turn;
+  abort: AbortController;
+}
+
 export class Link {
   readonly session: Session;
   readonly #runtime: Runtime;
   readonly #events: LinkEvents;
   #seq = 0;
   #following: AbortController | undefined;
-  #driving: { turn: Turn; abort: AbortController } | undefined;
+  #driving: Driving | undefined;
   readonly #unwatch: () => void;
 
   constructor(runtime: Runtime, session: Session, events: LinkEvents) {
@@ -51,13 +57,16 @@ export class Link {
     return this.session.queue();
   }
 
-  /** Drives until the session is idle. Rejects as `Turn.result` does. */
-  async drive(agent: Agent, start: Start): Promise<TurnResult> {
+  /** Drives until the session is idle; from now on, whatever `prepare` takes. Rejects as it and as `Turn.result` do. */
+  async drive(prepare: () => Promise<Agent>, start: Start): Promise<TurnResult> {
     this.#unfollow();
-    const abort = new AbortController();
-    const turn = start(this.session, agent, abort.signal);
-    this.#driving = { turn, abort };
+    const driving: Driving = { abort: new AbortController() };
+    this.#driving = driving;
     try {
+      const agent = await prepare();
+      driving.abort.signal.throwIfAborted();
+      const turn = start(this.session, agent, driving.abort.signal);
+      driving.turn = turn;
       for await (const item of turn) {
         if (item.type === "entry") await this.#entry(item.entry);
         else this.#events.item(item);
@@ -70,7 +79,7 @@ export class Link {
   }
 
   retryNow(): void {
-    this.#driving?.turn.retryNow();
+    this.#driving?.turn?.retryNow();
   }
 
   /** Ends the drive: its turn is settled, no further one begins. */
