@@ -167,17 +167,16 @@ test("without a model nothing is lost: it is said, and the words stand there to 
 }, async (t) => {
   const world = new World(t);
   const server = await world.server([[{ text: "Hello." }]]);
-  const terminal = new PersonsTerminal(t, world, ["--store", world.store, "--base-url", server.baseUrl("chat")], {
-    cols: 80,
-    rows: 24,
-  });
+  const mine = { protocol: "openai-chat", baseUrl: server.baseUrl("chat") };
+  world.configure({ sandbox: "off", providers: { mine } });
+  const terminal = new PersonsTerminal(t, world, ["--store", world.store], { cols: 80, rows: 24 });
   await terminal.until(/idle · no model/);
   terminal.type("greet me\r");
   await terminal.until(/no model: set one of[\s\S]*› greet me\n/);
-  terminal.type("\u0015/model openai-chat:scripted\r");
-  await terminal.until(/from the next turn on: openai-chat:scripted/);
+  terminal.type("\u0015/model mine:scripted\r");
+  await terminal.until(/from the next turn on: mine:scripted/);
   terminal.type("\u001b[A\u001b[A\r");
-  await terminal.until(/Hello\.\n\n✓ done[\s\S]*idle · openai-chat:scripted/);
+  await terminal.until(/Hello\.\n\n✓ done[\s\S]*idle · mine:scripted/);
   terminal.type("\u0004");
   assert.equal(await terminal.exited, 0);
 });
