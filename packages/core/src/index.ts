@@ -94,6 +94,7 @@ export {
   Turn,
 } from "./turn/session.ts";
 export { laws, verify } from "./turn/verify.ts";
+export { createWorker, type Worker, type WorkerOptions } from "./turn/worker.ts";
 export { type Account, type Books, booksFold } from "./view/books.ts";
 export type { LiveItem, PendingApproval } from "./view/live.ts";
 export {
