@@ -4,7 +4,8 @@
  * Owns: who gets the next epoch. Invariants:
  * 1. A grant is one statement on one row: of many who ask at once one changes it, the others see what it became (L8).
  * 2. A grant whose answer was lost is found again by its ticket, so nobody waits for a lease that nobody knows of.
- * 3. Work is claimed in order of the last claim: a session that keeps failing goes to the end of the queue.
+ * 3. Work is claimed in order of the last claim, so that sessions take turns; before all of it open turns that nobody
+ *    drives, whose person has been waiting for longest.
  */
 import { randomUUID } from "node:crypto";
 import { type Holder, type LeaseAnswer, noSession } from "@pawl/core/store";
@@ -43,7 +44,7 @@ const hasWork = `t.state = 0 AND t.key IN
 const claim = `
 WITH picked AS (
   SELECT t.key FROM pawl.session t WHERE ${hasWork} AND ${isFree}
-  ORDER BY t.claimed_at, t.key LIMIT $8::bigint FOR NO KEY UPDATE OF t SKIP LOCKED
+  ORDER BY t.open_turn DESC, t.claimed_at, t.key LIMIT $8::bigint FOR NO KEY UPDATE OF t SKIP LOCKED
 )
 UPDATE pawl.session t SET ${grant}, claimed_at = ${stampOf("$1")} FROM picked WHERE t.key = picked.key
 RETURNING t.id, t.epoch`;

@@ -4,7 +4,9 @@
  * Owns: how long something is tried again. Does not own: whether what got no answer was done (each operation: it is told
  * that an earlier try may have gone through). Invariants:
  * 1. What was accepted before `close` is waited for; what comes after says STORE_CLOSED.
- * 2. Nothing is tried for longer than `patienceMs`: then it says STORE_UNAVAILABLE, and its caller decides.
+ * 2. Nothing is tried for longer than `patienceMs`: then it says STORE_UNAVAILABLE, and its caller decides. A try that has
+ *    no answer after `answerMs` counts as lost: a client may wait for ever on a line that is dead, or that is made anew
+ *    again and again.
  */
 import { storeClosed, type Timers } from "@pawl/core/store";
 import type { Database, Query } from "./database.ts";
@@ -17,21 +19,37 @@ const longestWaitMs = 500;
 /** Of one try: `uncertain` where an earlier one got no answer and may have been done. */
 export type Attempt<T> = (uncertain: boolean) => Promise<T>;
 
+export interface LinkTimes {
+  patienceMs: number;
+  answerMs: number;
+}
+
+/** As the network would say it, had it noticed. */
+class NoAnswer extends Error {
+  readonly code = "ETIMEDOUT";
+
+  constructor(answerMs: number) {
+    super(`no answer within ${answerMs} ms`);
+  }
+}
+
 export class Link {
   readonly query: Query;
   readonly database: Database;
   readonly #timers: Timers;
   readonly #patienceMs: number;
+  readonly #answerMs: number;
   readonly #schema: string;
   readonly #texts = new Map<string, string>();
   readonly #pending = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(database: Database, schema: string, timers: Timers, patienceMs: number) {
+  constructor(database: Database, schema: string, timers: Timers, { patienceMs, answerMs }: LinkTimes) {
     this.database = database;
     this.#schema = schema;
     this.#timers = timers;
     this.#patienceMs = patienceMs;
+    this.#answerMs = answerMs;
     this.query = (text, values) => database.query(this.text(text), values);
   }
 
@@ -89,13 +107,26 @@ export class Link {
     let waitMs = firstWaitMs;
     for (let leftMs = this.#patienceMs; ; leftMs -= waitMs, waitMs = Math.min(waitMs * 2, longestWaitMs)) {
       try {
-        return await attempt(uncertain);
+        return await this.#answered(attempt(uncertain));
       } catch (error) {
+        if (error instanceof NoAnswer) leftMs -= this.#answerMs;
         const prospect = prospectOf(error);
         if (prospect === "final" || leftMs <= 0) throw storeFault(error);
         uncertain ||= prospect === "lost";
         await new Promise<void>((resolve) => this.#timers.after(waitMs, resolve));
       }
+    }
+  }
+
+  async #answered<T>(asked: Promise<T>): Promise<T> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const cancel = this.#timers.after(this.#answerMs, () => reject(new NoAnswer(this.#answerMs)));
+    try {
+      return await Promise.race([asked, late]);
+    } finally {
+      cancel();
+      // Whoever has given up on it does not hear how it ends.
+      asked.catch(() => {});
     }
   }
 

@@ -68,6 +68,8 @@ export interface PostgresStoreOptions {
   mode?: "own" | "pooled";
   /** How long an operation waits for a server that is away, ms; default 10,000: shorter than a lease. */
   patienceMs?: number;
+  /** How long one statement may be without an answer before its connection counts as lost, ms; default 30,000. */
+  answerMs?: number;
   /** For tests; default: the database's. */
   clock?: Clock;
   timers?: Timers;
@@ -83,12 +85,19 @@ export interface PostgresStore extends Store {
 }
 
 const defaultPatienceMs = 10_000;
+/** The largest batch over a slow line takes seconds; a row that another transaction keeps locked for longer is no good sign. */
+const defaultAnswerMs = 30_000;
 
 /** Opens the store, and makes or migrates its schema. Fails with STORE_UNAVAILABLE, saying why. */
 export async function postgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
-  const { schema = "pawl", timers = nodeEffects().timers, patienceMs = defaultPatienceMs } = options;
+  const {
+    schema = "pawl",
+    timers = nodeEffects().timers,
+    patienceMs = defaultPatienceMs,
+    answerMs = defaultAnswerMs,
+  } = options;
   const name = schemaName(schema);
-  const link = new Link(databaseOf(options), name, timers, patienceMs);
+  const link = new Link(databaseOf(options), name, timers, { patienceMs, answerMs });
   try {
     await link.run(() => migrate(link, name));
     const store = new DatabaseStore(options, link, timers, schema);

@@ -15,6 +15,9 @@ export interface UrlOptions {
 /** Nobody waits longer for a server that does not answer its greeting. */
 const connectSeconds = 10;
 
+/** Everything that was asked for has been answered by then; this is for saying goodbye. */
+const endSeconds = 1;
+
 type Client = ReturnType<typeof postgres>;
 type Unsafe = Pick<Client, "unsafe">;
 
@@ -26,7 +29,8 @@ export function urlDatabase(url: string, { connections = 10, mode }: UrlOptions)
     query: queryOf(client, prepare),
     transaction: (work) => client.begin((inside) => work(queryOf(inside, prepare))) as ReturnType<typeof work>,
     ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(url, shared, events) } : {}),
-    close: () => client.end(),
+    // With a deadline: of a connection that broke under a statement the client waits for an answer that cannot come.
+    close: () => client.end({ timeout: endSeconds }),
   };
 }
 
@@ -68,7 +72,7 @@ async function reserve(url: string, shared: object, { onNotice, onLost }: Reserv
     query,
     async release() {
       state = "ended";
-      await client.end({ timeout: 1 }).catch(() => {});
+      await client.end({ timeout: endSeconds }).catch(() => {});
     },
   };
 }

@@ -19,14 +19,8 @@ const nobody = 65534;
 const isRoot = process.getuid?.() === 0;
 const identity = isRoot ? { uid: nobody, gid: nobody } : {};
 
-/** Nothing here tests what survives a power cut, so nothing is flushed. */
-const fast = [
-  "fsync=off",
-  "synchronous_commit=off",
-  "full_page_writes=off",
-  "shared_buffers=32MB",
-  "max_connections=200",
-];
+/** Nothing here tests what survives a power cut, so nothing is flushed; what a crash of the server leaves, is tested. */
+const fast = ["fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200"];
 
 export class PostgresServer {
   readonly #folder: string;
