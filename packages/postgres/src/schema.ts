@@ -107,30 +107,43 @@ export const format = steps.length;
 const migrationLock = 0x7061776c;
 
 export async function migrate(link: Link, schema: string): Promise<void> {
-  // The ordinary case takes no lock.
-  if ((await formatOf(link.query, schema)) === format) return;
-  await link.transaction(async (query) => {
-    await query("SELECT pg_advisory_xact_lock($1::bigint)", [migrationLock]);
-    const from = await formatOf(query, schema);
+  for (;;) {
+    // The ordinary case takes no lock.
+    const from = await formatOf(link.query, schema);
+    if (from === format) return;
     if (from > format) throw tooNew(schema, from);
-    if (from === 0) {
-      await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
-      await query("CREATE TABLE IF NOT EXISTS pawl.format (format integer NOT NULL)");
-      await query("INSERT INTO pawl.format (format) VALUES (0)");
-    }
-    for (const { sql } of steps.slice(from)) {
-      for (const statement of sql.split(/;\s*\n|;$/)) if (statement.trim() !== "") await query(statement);
-    }
-    await query("UPDATE pawl.format SET format = $1::int", [format]);
-  });
+    await link.transaction((query) => takeSteps(query, schema, from));
+  }
+}
+
+/** Does nothing where somebody else has taken a step since `from` was read: a new transaction sees what there is now. */
+async function takeSteps(query: Query, schema: string, from: number): Promise<void> {
+  await query("SELECT pg_advisory_xact_lock($1::bigint)", [migrationLock]);
+  const there = await isThere(query, schema);
+  if (from === 0) {
+    // Our connection may remember that the schema is not there, and would not find its tables: so nothing else is asked.
+    if (there) return;
+    await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+    await query("CREATE TABLE pawl.format (format integer NOT NULL)");
+    await query("INSERT INTO pawl.format (format) VALUES (0)");
+  } else if ((await formatOf(query, schema)) !== from) return;
+  for (const { sql } of steps.slice(from)) {
+    for (const statement of sql.split(/;\s*\n|;$/)) if (statement.trim() !== "") await query(statement);
+  }
+  await query("UPDATE pawl.format SET format = $1::int", [format]);
 }
 
 /** 0 where there is no schema of ours yet. */
 async function formatOf(query: Query, schema: string): Promise<number> {
-  const [there] = await query("SELECT to_regclass($1::text) IS NOT NULL AS there", [`${schema}.format`]);
-  if (there?.["there"] !== true) return 0;
+  if (!(await isThere(query, schema))) return 0;
   const [row] = await query("SELECT format FROM pawl.format");
   return Number(row?.["format"] ?? 0);
+}
+
+async function isThere(query: Query, schema: string): Promise<boolean> {
+  const sql = `SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = 'format' AND n.nspname = $1`;
+  return (await query(sql, [schema.replaceAll('"', "")])).length > 0;
 }
 
 function tooNew(schema: string, seen: number): PawlError {
