@@ -122,7 +122,8 @@ function nativeFolder(): string {
 function copyNative(folder: string): string {
   const source = nativeFolder();
   const native = join(folder, "native");
-  cpSync(source, native, { recursive: true, filter: (path) => !path.endsWith(".a") });
+  // Links as they are, where a script has made them: made absolute they would lead back to where nobody may read.
+  cpSync(source, native, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith(".a") });
   const list = join(source, "pg-symlinks.json");
   const links = existsSync(list)
     ? (JSON.parse(readFileSync(list, "utf8")) as { source: string; target: string }[])
