@@ -3,17 +3,18 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What becomes of the bytes that the server sends. `swallow`: they get lost, and then the connection is cut. */
-export type Fate = "pass" | "swallow";
+/** One connection of the client. */
+export interface Line {
+  /** What the server answers next gets lost, and the connection with it. */
+  loseAnswer(): void;
+}
 
 export class Network {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #target: number;
-  /** Of answers from now on, asked for each piece. */
-  fate: () => Fate = () => "pass";
   /** Bytes of the client, before they are handed on. */
-  onRequest: (bytes: Buffer) => void = () => {};
+  onRequest: (bytes: Buffer, line: Line) => void = () => {};
 
   private constructor(target: number) {
     this.#target = target;
@@ -44,13 +45,17 @@ export class Network {
         server.destroy();
       });
     }
+    let loses = false;
+    const loseAnswer = () => {
+      loses = true;
+    };
     client.on("data", (bytes) => {
-      this.onRequest(bytes);
+      this.onRequest(bytes, { loseAnswer });
       server.write(bytes);
     });
     server.on("data", (bytes) => {
-      if (this.fate() === "pass") client.write(bytes);
-      else client.destroy();
+      if (loses) client.destroy();
+      else client.write(bytes);
     });
   }
 

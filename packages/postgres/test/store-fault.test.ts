@@ -51,14 +51,11 @@ describe("an append whose answer is lost", () => {
       for (const nth of seqs) {
         let struck = false;
         // The first piece that carries this append, or answers it.
-        network.onRequest = (bytes) => {
+        network.onRequest = (bytes, line) => {
           if (struck || !bytes.includes(Buffer.from(`note ${nth}`).toString("hex"))) return;
           struck = true;
           if (way.startsWith("the request")) return network.cut();
-          network.fate = () => {
-            network.fate = () => "pass";
-            return "swallow";
-          };
+          line.loseAnswer();
         };
         const records = noteRecords("s", epoch, nth + 1, `note ${nth}`);
         await store.append({ session: "s", epoch, expectedSeq: nth + 1, records });
@@ -99,13 +96,10 @@ describe("a connection that is cut", () => {
     const { network, store, close } = await world();
     await store.create({ session: "s", head: {}, records: noteRecords("s", 0, 0, "created") });
     let struck = false;
-    network.onRequest = (bytes) => {
+    network.onRequest = (bytes, line) => {
       if (struck || !bytes.includes('"id":"mine"')) return;
       struck = true;
-      network.fate = () => {
-        network.fate = () => "pass";
-        return "swallow";
-      };
+      line.loseAnswer();
     };
     const answer = await store.acquireLease("s", { ...holder, id: "mine" }, ttlMs);
     assert.ok(struck);
