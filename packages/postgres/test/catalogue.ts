@@ -5,13 +5,13 @@ import { PostgresServer } from "./server.ts";
 
 const lines = (schema: string) => `
 SELECT 'column ' || c.relname || ' ' || a.attnum || ' ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
-  || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END || CASE WHEN a.attidentity <> '' THEN ' identity ' || a.attidentity ELSE '' END
+  || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END || CASE WHEN a.attidentity <> '' THEN ' identity ' || a.attidentity::text ELSE '' END
   || COALESCE(' collate ' || o.collname, '') || COALESCE(' default ' || pg_get_expr(d.adbin, d.adrelid), '') AS line
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 LEFT JOIN pg_collation o ON o.oid = a.attcollation AND o.collname <> 'default'
 WHERE n.nspname = '${schema}' AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
-UNION ALL SELECT 'table ' || c.relname || ' ' || c.relkind || ' ' || c.relpersistence FROM pg_class c
+UNION ALL SELECT 'table ' || c.relname || ' ' || c.relkind::text || ' ' || c.relpersistence::text FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = '${schema}' AND c.relkind NOT IN ('i', 'S')
 UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = '${schema}'
 UNION ALL SELECT 'constraint ' || k.relname || ' ' || r.conname || ' ' || pg_get_constraintdef(r.oid) FROM pg_constraint r
