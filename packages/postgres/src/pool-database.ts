@@ -8,6 +8,7 @@ export interface PoolClient {
   release(error?: Error | boolean): void;
   on(event: "notification", listener: (message: { payload?: string | undefined }) => void): unknown;
   on(event: "error" | "end", listener: () => void): unknown;
+  off(event: "error", listener: () => void): unknown;
 }
 
 /** What is used of a `pg` pool. */
@@ -38,14 +39,17 @@ function bytes(value: Value): unknown {
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
 }
 
+const unheard = () => {};
+
 async function transaction<T>(pool: Pool, work: (query: Query) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   // A connection that breaks between two statements tells nobody else; the next statement fails.
-  client.on("error", () => {});
+  client.on("error", unheard);
   try {
     await client.query("BEGIN");
     const done = await work(queryOf(client));
     await client.query("COMMIT");
+    client.off("error", unheard);
     client.release();
     return done;
   } catch (error) {
@@ -53,6 +57,7 @@ async function transaction<T>(pool: Pool, work: (query: Query) => Promise<T>): P
       () => false,
       () => true,
     );
+    if (!broken) client.off("error", unheard);
     client.release(broken);
     throw error;
   }
