@@ -18,6 +18,10 @@ export interface ChatHands {
   /** `turn`: its number; empty: the end, or of a rewind the turn before the last. */
   fork(turn: string): Promise<void>;
   rewind(turn: string): Promise<void>;
+  /** `step`: as `pawl undo` takes it; empty: the last turn that changed files. */
+  undo(step: string): Promise<void>;
+  redo(): Promise<void>;
+  diff(step: string): Promise<void>;
   listSessions(): Promise<void>;
   open(address: string): Promise<void>;
   begin(): Promise<void>;
@@ -70,6 +74,21 @@ export const chatCommands: readonly ChatCommand[] = [
     whenIdle: true,
     run: (hands, rest) => hands.rewind(rest),
   },
+  {
+    name: "diff",
+    takes: "[STEP]",
+    about: "what the last turn has changed in the folder",
+    whenIdle: true,
+    run: (hands, rest) => hands.diff(rest),
+  },
+  {
+    name: "undo",
+    takes: "[STEP]",
+    about: "files and conversation back to before the last turn, after showing what changes",
+    whenIdle: true,
+    run: (hands, rest) => hands.undo(rest),
+  },
+  { name: "redo", about: "takes back an undo", whenIdle: true, run: (hands) => hands.redo() },
   {
     name: "sessions",
     takes: "[ID]",

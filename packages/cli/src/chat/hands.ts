@@ -1,6 +1,7 @@
 /** What commands do with a chat: other sessions, another model, a turn without new words. */
 import { PawlError, type Session } from "@pawl/core";
 import { addressOf } from "../address.ts";
+import { latestIn } from "../latest.ts";
 import type { ChatHands, TellTone } from "./command.ts";
 import type { Host } from "./host.ts";
 import type { Start } from "./link.ts";
@@ -12,6 +13,7 @@ export interface HandsPort {
   readonly session: Session | undefined;
   readonly isBusy: boolean;
   tell(tone: TellTone, text: string): void;
+  draw(): void;
   attach(session: Session | undefined): Promise<void>;
   driveWith(start: Start): void;
   stop(): Promise<void>;
@@ -76,6 +78,35 @@ export class Hands implements ChatHands {
     const child = await rewound(this.#chat.host.runtime, from, turn);
     this.tell("quiet", `gone back; the log until now is kept as ${from.id}. Files are as they are`);
     await this.#chat.attach(child);
+  }
+
+  async undo(step: string): Promise<void> {
+    await this.#moved("undo", step);
+  }
+
+  async redo(): Promise<void> {
+    await this.#moved("redo", "");
+  }
+
+  async diff(step: string): Promise<void> {
+    await this.#aside("diff", step);
+  }
+
+  /** The session that files and conversation are in afterwards: the latest of the folder, since it has just been made. */
+  async #moved(verb: "undo" | "redo", step: string): Promise<void> {
+    const { host } = this.#chat;
+    if (!(await this.#aside(verb, step))) return;
+    const latest = await latestIn(host.runtime, host.cwd);
+    if (latest !== undefined && latest !== this.#needed().id)
+      await this.#chat.attach(await opened(host.runtime, latest));
+  }
+
+  async #aside(verb: string, step: string): Promise<boolean> {
+    const words = [verb, this.#needed().id, ...(step === "" ? [] : [step])];
+    const ran = this.#chat.host.aside(words);
+    this.#chat.draw();
+    if (!ran) this.tell("plain", `there is no terminal to ask in here: pawl ${words.join(" ")}`);
+    return ran;
   }
 
   async listSessions(): Promise<void> {

@@ -21,6 +21,8 @@ export interface Held {
   screen: Canvas;
   size(): { columns: number; rows: number };
   suspend(): void;
+  /** Gives the terminal to another program for as long as `run` takes; absent where there is none to give. */
+  lend?(run: () => void): void;
   /** The chat is there, and what it was asked for meanwhile is its to do. */
   ready(chat: Chat): readonly Intent[];
 }
@@ -45,6 +47,7 @@ export async function holdChat(address: string | undefined, held: Held): Promise
       desk,
       held.printer ?? new Printer(),
     );
+    if (held.lend) host.lend = held.lend;
     for (const words of runtime.warnings) chat.tell("warn", words);
     hear(host, chat, desk);
     try {
@@ -75,6 +78,8 @@ function hear(host: Host, chat: Chat, desk: Desk): void {
 async function lived(chat: Chat, host: Host, session: Session | undefined, held: Held): Promise<number> {
   let signals = 0;
   const onSignal = () => {
+    // Ctrl-C at another program's question was meant for that.
+    if (host.isLending) return;
     signals += 1;
     if (signals > 1) process.exit(exitOfOutcome("aborted"));
     chat.end();

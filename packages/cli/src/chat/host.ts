@@ -3,6 +3,7 @@
  *
  * The person's side of a question is a promise here; the keys that settle it are the desk's.
  */
+import { spawnSync } from "node:child_process";
 import type { Agent, ApprovalAnswer, LogEntry, PermissionQuestion, Runtime, TurnResult } from "@pawl/core";
 import { adviceOn } from "../advice.ts";
 import { codingAgent, type Person } from "../agent.ts";
@@ -32,6 +33,9 @@ interface OpenQuestion {
   resolve(answer: string | undefined): void;
 }
 
+/** Signals of the time in which the terminal was lent are told within this. */
+const lentMs = 100;
+
 export class Host implements Person {
   readonly runtime: Runtime;
   readonly cwd: string;
@@ -42,6 +46,10 @@ export class Host implements Person {
   /** Hears what a person has to know of the configuration, each once. */
   onNotice: (text: string) => void = () => {};
   allAllowed = false;
+  /** Gives the terminal to another program for as long as `run` takes. */
+  lend: ((run: () => void) => void) | undefined;
+  /** Another program has the terminal, or had it a moment ago: signals that came meanwhile are told only now. */
+  isLending = false;
   readonly #dir: string;
   /** By call: who waits for an answer. */
   readonly #asked = new Map<string, Asked>();
@@ -152,6 +160,19 @@ export class Host implements Person {
     const [open] = this.#open;
     open?.resolve(open.choices[Number(text.trim()) - 1] ?? text);
     return open !== undefined;
+  }
+
+  /** Runs `pawl` with these words in this terminal, until it ends. False: there is none to run it in. */
+  aside(words: readonly string[]): boolean {
+    const { lend } = this;
+    if (!lend) return false;
+    const program = [process.argv[1] ?? "", ...words, "--store", this.#dir];
+    this.isLending = true;
+    lend(() => void spawnSync(process.execPath, program, { stdio: "inherit" }));
+    setTimeout(() => {
+      this.isLending = false;
+    }, lentMs);
+    return true;
   }
 
   /** What to do after a turn that did not complete. `url`: where the model was asked. */

@@ -70,6 +70,16 @@ export class Keyboard {
     setTimeout(this.#onContinue, stoppedMs);
   };
 
+  /** For as long as `run` takes, the terminal is as another program expects it. Nothing else happens here meanwhile. */
+  lend(run: () => void): void {
+    this.#off();
+    try {
+      run();
+    } finally {
+      this.#on();
+    }
+  }
+
   #on(): void {
     this.#input.setRawMode?.(true);
     this.#output.write(pasteOn);

@@ -46,6 +46,10 @@ async function drawn(address: string | undefined, options: ChatOptions): Promise
     gone: () => (chat ? chat.end() : early.push({ do: "leave" })),
     suspending: () => screen.clear(size().columns),
   });
+  const lend = (run: () => void) => {
+    screen.clear(size().columns);
+    keyboard.lend(run);
+  };
   keyboard.start();
   draw();
   try {
@@ -54,7 +58,7 @@ async function drawn(address: string | undefined, options: ChatOptions): Promise
       chat = here;
       return early;
     };
-    return await holdChat(address, { options, desk, printer, screen, size, suspend: keyboard.suspend, ready });
+    return await holdChat(address, { options, desk, printer, screen, size, suspend: keyboard.suspend, lend, ready });
   } finally {
     screen.clear(size().columns);
     keyboard.stop();
