@@ -29,6 +29,8 @@ export interface AgentOptions {
   questions: Questions;
   /** Hears what happens in the sessions of tasks. */
   tasks: TaskWatch;
+  /** Hosts that the person has named. */
+  named: ReadonlySet<string>;
   /** Tools beside those of the workspace: of MCP servers. */
   serverTools?: ToolSet;
 }
@@ -41,6 +43,7 @@ export function codingAgent({
   dir,
   questions,
   tasks,
+  named,
   serverTools = {},
 }: AgentOptions): Agent {
   const { chosen } = setup;
@@ -73,6 +76,7 @@ export function codingAgent({
       cwd,
       real: (path) => realPath(cwd, path),
       allAllowed: () => questions.allAllowed,
+      named: (host) => named.has(host),
     }),
     ...(Questions.possible ? { approver: questions.approver } : {}),
     ...(price ? { price: (usage) => priceOf(usage, price) } : {}),

@@ -20,6 +20,7 @@ import { LiveView } from "./live-view.ts";
 import type { ServersConfig } from "./mcp/server-config.ts";
 import type { ConnectedServers } from "./mcp/servers.ts";
 import type { ChosenModel } from "./model.ts";
+import { hostsIn, hostsOfInputs } from "./named-hosts.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
 import { Questions } from "./question.ts";
 import { folderOf, type RunTarget, sessionOf, targetOf } from "./run-target.ts";
@@ -46,6 +47,8 @@ interface Begun {
   /** What the session held before: of a new one, its creation. */
   before: LogEntry[];
   isNew: boolean;
+  /** What the person has just said. */
+  prompt?: string;
   start(agent: ReturnType<typeof codingAgent>, signal: AbortSignal): Turn;
 }
 
@@ -61,7 +64,7 @@ export function runPrompt(prompt: string, options: RunOptions): Promise<number> 
       throw new PawlError("INVALID_INPUT", `the prompt is empty: ${JSON.stringify(prompt)}; say what is to be done`);
     const { session, isNew } = await sessionOf(runtime, target, { cwd, title: line(prompt, 72) });
     const start: Begun["start"] = (agent, signal) => session.run(agent, prompt, { signal });
-    return { session, isNew, before: await session.entries(), start };
+    return { session, isNew, prompt, before: await session.entries(), start };
   });
 }
 
@@ -110,6 +113,7 @@ async function watched(
     const sandbox = await sandboxOf(setup, cwd, dir);
     if (sandbox.notice !== undefined) setup.notices.push(sandbox.notice);
     const tasks = new TaskWatch();
+    const named = new Set<string>();
     servers = await connectedServers(options, setup, cwd, interruption.signal);
     const serverTools = await servers?.tools();
     const agent = codingAgent({
@@ -120,10 +124,12 @@ async function watched(
       dir,
       questions,
       tasks,
+      named,
       ...(serverTools ? { serverTools } : {}),
     });
     const begun = await begin(opened, target, cwd);
     seen.session = begun.session.id;
+    for (const host of [...hostsOfInputs(begun.before), ...hostsIn(begun.prompt ?? "")]) named.add(host);
     const watch = options.json ? printEvents : printStory;
     const told = { options: asGiven(options, setup), setup, chosen: setup.chosen, questions, tasks, agent, cwd };
     const result = await watch(begun, { ...told, signal: interruption.signal });
