@@ -49,6 +49,19 @@ test("short values are words, not secrets; a value with quotes is found inside o
   assert.equal(new SecretMask([{ name: "A", value }]).text(JSON.stringify({ value })), '{"value":"[A]"}');
 });
 
+test("a secret of several lines is masked line by line, too: some tools number them", () => {
+  const lines = [
+    "-----BEGIN PRIVATE KEY-----",
+    "MIIEvQIBADANBgkqhkiG9w0B",
+    "AQEFAASCBKcwggSjAgEAAoIB",
+    "-----END PRIVATE KEY-----",
+  ];
+  const mask = new SecretMask([{ name: "PEM", value: `${lines.join("\n")}\n` }]);
+  const numbered = lines.map((line, at) => `${at + 1}\t${line}`).join("\n");
+  assert.equal(mask.text(numbered), "1\t-----BEGIN PRIVATE KEY-----\n2\t[PEM]\n3\t[PEM]\n4\t-----END PRIVATE KEY-----");
+  assert.equal(mask.text(`x ${lines.join("\n")}\n y`), "x [PEM] y");
+});
+
 test("results, progress, streams, errors and their causes of any tool are masked; bytes are left alone", async () => {
   const mask = new SecretMask([{ name: "K", value: "sk-123456789" }]);
   const bytes = new Uint8Array([1, 2]);

@@ -7,6 +7,8 @@
 
 /** Shorter ones are words that stand in any text. */
 const leastChars = 8;
+/** A shorter line of a longer secret gives little of it away, and may be any line: `  "type": "key",`. */
+const lineChars = 24;
 
 export interface Secret {
   /** What stands in its place, in brackets. */
@@ -22,6 +24,11 @@ export class SecretMask {
       { name, value },
       // As it stands inside of JSON, where it has signs that are written otherwise there.
       { name, value: JSON.stringify(value).slice(1, -1) },
+      // A key in a file is read and found line by line. What frames it says what it is, as in any source code.
+      ...(value.includes("\n")
+        ? value.split(/\r?\n/).filter((line) => line.length >= lineChars && !line.startsWith("-----"))
+        : []
+      ).map((line) => ({ name, value: line })),
     ]);
     const long = forms.filter(({ value }) => value.length > leastChars);
     // The longest first: one may begin with another.
@@ -56,6 +63,17 @@ export class SecretMask {
       }
     }
     return end;
+  }
+
+  /** How far before the end what has to be held back may begin: a few secrets that overlap, in bytes. */
+  get reachBytes(): number {
+    return 4 * Math.max(0, ...this.#secrets.map(({ value }) => Buffer.byteLength(value)));
+  }
+
+  /** How many bytes at the end cannot be told while more may come. `end` ends with a whole character. */
+  heldBytes(end: Uint8Array): number {
+    const text = new TextDecoder("utf-8").decode(end);
+    return Buffer.byteLength(text.slice(this.safeEnd(text)));
   }
 
   /** How much of the end of `text` a secret could begin with. */
