@@ -4,6 +4,7 @@ import { platform } from "node:os";
 import { join } from "node:path";
 import { type Agent, type Runtime, type ToolSet, taskTool } from "@pawl/core";
 import type { Mode } from "./config/schema.ts";
+import { maskedModel } from "./masked-model.ts";
 import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
 import { Questions } from "./question.ts";
@@ -68,7 +69,7 @@ export function codingAgent({
     ...maskedTools(serverTools, mask),
   });
   const base: Omit<Agent, "tools" | "instructions"> = {
-    model: chosen.model,
+    model: maskedModel(chosen.model, mask),
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
     snapshot: folderSnapshotter(cwd, join(dir, "snapshots")),

@@ -1,12 +1,15 @@
 /** Secrets of this process stay out of results, progress, errors and the log. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import type { ToolSet } from "@pawl/core";
 import fc from "fast-check";
 import { withheldSecrets } from "../src/tools/command-env.ts";
 import { maskedTools } from "../src/tools/masked-tools.ts";
 import { MaskedStream, SecretMask } from "../src/tools/secret-mask.ts";
-import { World } from "./pawl-world.ts";
+import { quickTimers, World } from "./pawl-world.ts";
 
 test("in pieces of any size a stream says what it says whole, and never a secret or half of one", () => {
   const secrets = fc.uniqueArray(fc.stringMatching(/^[abX]{9,14}$/), { minLength: 1, maxLength: 3 });
@@ -134,3 +137,34 @@ test("a key that a file of the project holds is in no event, no request and no o
   assert.match(log, /\[LLM_PASS\]/);
   assert.match(log, /env:\./, "the key's own variable is not passed on, whatever it is called");
 });
+
+for (const status of [401, 200])
+  test(`a key that the provider repeats in its error (status ${status}) is not logged, not shown, not told to a model`, async (t) => {
+    const world = new World(t);
+    const server = createServer(({ headers }, response) => {
+      const error = {
+        error: { message: `Incorrect API key provided: ${headers.authorization}`, type: "invalid_request_error" },
+      };
+      const type = status === 200 ? "text/event-stream" : "application/json";
+      const body = JSON.stringify(error);
+      response.writeHead(status, { "content-type": type }).end(status === 200 ? `data: ${body}\n\n` : body);
+    }).listen(0, "127.0.0.1");
+    t.after(() => server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const key = "sk-proj-0123456789abcdef";
+    const model = ["--model", "openai-chat:x", "--base-url", `http://127.0.0.1:${port}/v1`];
+    const place = [...model, "--cwd", world.work, "--store", world.store];
+    const env = { OPENAI_API_KEY: key, ...quickTimers };
+    for (const [session, ...rest] of [["s"], ["j", "--json"]]) {
+      const { code, stdout, stderr } = await world.pawl(
+        ["run", "Go", "--session", `${session}`, ...rest, ...place],
+        env,
+      );
+      assert.notEqual(code, 0);
+      assert.match(stdout + stderr, /Incorrect API key provided: Bearer \[OPENAI_API_KEY\]/);
+      const log = (await world.shown(`${session}`)).join("\n");
+      assert.match(log, /\[OPENAI_API_KEY\]/);
+      assert.ok(![stdout, stderr, log].join("").includes(key));
+    }
+  });

@@ -16,6 +16,12 @@ export interface Secret {
   value: string;
 }
 
+/** Where an error says something; the last two hold what a provider has answered. */
+const told = ["message", "stack", "responseBody", "data"];
+
+/** Causes inside of one another that are looked at: more is a loop. */
+const causes = 8;
+
 export class SecretMask {
   readonly #secrets: readonly Secret[];
 
@@ -48,6 +54,24 @@ export class SecretMask {
   value<T>(value: T): T {
     if (this.#secrets.length === 0) return value;
     return this.#inside(value, 0) as T;
+  }
+
+  /** The same object, since its kind and code say what happened: its words, those of its causes, and the answer that some bring along. */
+  error(error: unknown): unknown {
+    if (!(error instanceof Error)) return this.value(error);
+    let one: unknown = error;
+    for (let depth = 0; depth < causes && one instanceof Error; depth += 1) {
+      for (const name of told) this.#mend(one, name);
+      one = one.cause;
+    }
+    return error;
+  }
+
+  #mend(error: Error, name: string): void {
+    const said: unknown = Reflect.get(error, name);
+    if (typeof said === "string" ? this.text(said) === said : name !== "data" || said === undefined) return;
+    // Refused where it cannot be written: nobody's words are.
+    Reflect.set(error, name, this.value(said));
   }
 
   /** Up to where `text` can be told, whatever comes after it: before what could become a secret, and through none that is whole. */
