@@ -87,6 +87,7 @@ export function codingAgent({
   const task = taskTool({
     runtime,
     agents: subagents({ cwd, base, tools, notes: [...modeInstruction(mode), setup.guidance.text] }),
+    ...(Questions.possible ? { approver: questions.taskApprover } : {}),
     watch: (item, child) => tasks.hear(item, child),
   });
   const told = [instructions(cwd, mode), setup.guidance.text].filter((text) => text !== "").join("\n\n");

@@ -31,7 +31,11 @@ export class Questions {
     this.#place(call).resolve();
   }
 
-  readonly approver: Approver = (question, signal) => this.#inTurn(() => this.#approve(question, signal));
+  readonly approver: Approver = (question, signal) => this.#inTurn(() => this.#approve(question, "", signal));
+
+  /** For the session of a task: what is remembered there ends with the task. */
+  readonly taskApprover: Approver = (question, signal) =>
+    this.#inTurn(() => this.#approve(question, " in this task", signal));
 
   /** An answer may be the number of a choice. */
   readonly asker: Asker = ({ call, question, choices }, signal) =>
@@ -51,7 +55,7 @@ export class Questions {
     return answer;
   }
 
-  async #approve(question: PermissionQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
+  async #approve(question: PermissionQuestion, where: string, signal: AbortSignal): Promise<ApprovalAnswer> {
     // Answered elsewhere, or stopped, while another was on the screen.
     signal.throwIfAborted();
     await this.#onScreen(question.call, signal);
@@ -59,7 +63,7 @@ export class Questions {
     const grant = proposedGrant(question);
     const always = printable(line(grant.words, 60));
     process.stderr.write(
-      `${asked(question)}  Allow this? [y]es, [a]lways (${always}), all in this run, [N]o or why not: `,
+      `${asked(question)}  Allow this? [y]es, [a]lways${where} (${always}), all in this run, [N]o or why not: `,
     );
     const said = await nextLine(signal);
     if (said === undefined) process.stderr.write("\n");
@@ -124,6 +128,8 @@ function asked({ tool, input }: PermissionQuestion): string {
   const lines = detail(input);
   const shown = lines.slice(0, shownLines).map((each) => toned("plain", `  │ ${printable(each)}`, process.stderr));
   if (lines.length > shownLines) shown.push(`  │ … ${lines.length - shownLines} more lines`);
+  if ((input as { background?: unknown } | null)?.background === true)
+    shown.push("  in the background: it goes on while others run, until it is ended or this run is over");
   return `${toned("warn", `? ${callWords(tool, text, 72)}`, process.stderr)}\n${shown.map((each) => `${each}\n`).join("")}`;
 }
 
