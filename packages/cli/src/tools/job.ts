@@ -13,6 +13,7 @@ import { CommandOutput } from "./command-output.ts";
 import { endNotes } from "./command-result.ts";
 import { OutputReader } from "./output-reader.ts";
 import { endGroup, hasMarkedMember, termGraceMs } from "./process-group.ts";
+import { sandboxNote } from "./sandbox.ts";
 import type { SecretMask } from "./secret-mask.ts";
 import type { SpillFolder } from "./spill-folder.ts";
 import type { Answer } from "./supervisor-link.ts";
@@ -140,7 +141,8 @@ export class Job {
       }
     };
     const said = (await output.finish(whereabouts)).trimEnd();
-    return [...(said === "" ? [] : [said]), ...this.#notes(said === "")].join("\n");
+    const told = [...(said === "" ? [] : [said]), ...this.#notes(said === "")].join("\n");
+    return this.#confined ? told + sandboxNote(said) : told;
   }
 
   /** In one line, for a list. */
