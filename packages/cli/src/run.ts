@@ -262,8 +262,18 @@ function printHead(view: LiveView, session: string, { setup, cwd }: Watch): void
   view.line("quiet", `${setup.chosen.word} in ${cwd}, ${session}`);
   if (setup.chosen.why !== undefined) view.line("quiet", `this model since ${setup.chosen.why}`);
   for (const words of setup.notices) view.line("warn", `! ${words}`);
-  if (setup.config.values.mode === "ask" && !Questions.possible)
-    view.line("warn", "! No terminal to ask in: calls that change anything are refused. --yes allows them.");
+  const refused = {
+    plan: "",
+    ask: "calls that change anything, and ",
+    "accept-edits": "commands, and ",
+    all: undefined,
+  };
+  const what = refused[setup.config.values.mode];
+  if (what !== undefined && !Questions.possible)
+    view.line(
+      "warn",
+      `! No terminal to ask in: ${what}pages of hosts that you have not named are refused.${what === "" ? "" : " --yes allows them."}`,
+    );
   view.gap();
 }
 
