@@ -54,16 +54,16 @@ export function permissionFor(
   const foreign = narrowing.filter(({ say }) => say === "ask");
   const judge = (question: PermissionQuestion): PermissionVerdict => {
     if (ruling(denies, question, { cwd }) !== undefined) return { say: "deny", reason: ruleReason };
-    // A task is asked about call by call, by the same rules.
-    if (question.tool === "task") return "allow";
     const reads = question.effect === "read";
-    if (mode === "plan" && !reads) return { say: "deny", reason: planReason };
+    // A task is asked about call by call, by the same rules: itself it does nothing.
+    const isTask = question.tool === "task";
+    if (mode === "plan" && !reads && !isTask) return { say: "deny", reason: planReason };
     if (mode === "all" || allAllowed()) return "allow";
     if (ruling(foreign, question, { cwd }) !== undefined) return "ask";
     const word = ruling(own, question, { cwd });
     if (word !== undefined) return word;
     if (question.tool === "fetch") return named(hostOf(urlOf(question) ?? "") ?? "") ? "allow" : "ask";
-    if (reads) return "allow";
+    if (reads || isTask) return "allow";
     return mode === "accept-edits" ? (ruling(edits, question, { cwd }) ?? "ask") : "ask";
   };
   const as = (question: PermissionQuestion, field: object) =>

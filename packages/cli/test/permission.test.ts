@@ -114,6 +114,16 @@ test("a link in a repository does not make .git an ordinary folder, nor a denied
   assert.doesNotThrow(() => permission(edit("a\0b")));
 });
 
+test("a task runs without a question in every mode, and a rule that asks about it or denies it is heard", () => {
+  const task = call("task", { agent: "general", prompt: "x" }, "idempotent");
+  const words = (rules: Parameters<typeof judged>[2] = {}) => modes.map((mode) => judged(mode, task, rules));
+  assert.deepEqual(words(), ["allow", "allow", "allow", "allow"]);
+  const ask: PermissionRule = { tool: "task", input: { agent: "general" }, say: "ask" };
+  assert.deepEqual(words({ permissions: [ask] }), ["ask", "ask", "ask", "allow"]);
+  assert.deepEqual(words({ narrowing: [ask] }), ["ask", "ask", "ask", "allow"]);
+  assert.deepEqual(words({ narrowing: [{ ...ask, say: "deny" }] }), ["deny", "deny", "deny", "deny"]);
+});
+
 describe("fetch, whose address can carry away what was read", () => {
   const fetch = (url: string) => call("fetch", { url }, "read");
   const words = (url: string, rules: Parameters<typeof judged>[2] = {}) =>
