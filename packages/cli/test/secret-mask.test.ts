@@ -10,6 +10,7 @@ import { withheldSecrets } from "../src/tools/command-env.ts";
 import { maskedTools } from "../src/tools/masked-tools.ts";
 import { MaskedStream, SecretMask } from "../src/tools/secret-mask.ts";
 import { quickTimers, World } from "./pawl-world.ts";
+import { Folder } from "./tools-call.ts";
 
 test("in pieces of any size a stream says what it says whole, and never a secret or half of one", () => {
   const secrets = fc.uniqueArray(fc.stringMatching(/^[abX]{9,14}$/), { minLength: 1, maxLength: 3 });
@@ -63,6 +64,28 @@ test("a secret of several lines is masked line by line, too: some tools number t
   const numbered = lines.map((line, at) => `${at + 1}\t${line}`).join("\n");
   assert.equal(mask.text(numbered), "1\t-----BEGIN PRIVATE KEY-----\n2\t[PEM]\n3\t[PEM]\n4\t-----END PRIVATE KEY-----");
   assert.equal(mask.text(`x ${lines.join("\n")}\n y`), "x [PEM] y");
+});
+
+test("a secret that a tool has cut at the edge of a long line is masked, too", async (t) => {
+  const value = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyz";
+  const line = (before: number) => `${"x".repeat(before)}${value}needle${"y".repeat(3_000)}`;
+  const files = {
+    "read.txt": line(1_980),
+    "grep.txt": line(500),
+    "end.txt": `needle${"x".repeat(370)}${value}${"y".repeat(99)}`,
+  };
+  const folder = new Folder(t, files, { mask: new SecretMask([{ name: "KEY", value }]) });
+  const told = [
+    await folder.call("read", { path: "read.txt" }),
+    await folder.call("grep", { pattern: "z?needle", path: "grep.txt" }),
+    await folder.call("grep", { pattern: "wxyzneedle", path: "grep.txt" }),
+    await folder.call("grep", { pattern: "needle", path: "end.txt" }),
+    await folder.call("grep", { pattern: "needle", path: "read.txt" }),
+  ].join("\n");
+  assert.match(told, /\[KEY\]…/);
+  assert.equal(/sk-proj|0123456|stuvwxyz/.exec(told), null);
+  const mask = new SecretMask([{ name: "KEY", value }]);
+  assert.equal(mask.text(`a…rstuvwxyz b ${value.slice(0, 9)}… c…d sk-…`), "a…[KEY] b [KEY]… c…d sk-…");
 });
 
 test("results, progress, streams, errors and their causes of any tool are masked; bytes are left alone", async () => {

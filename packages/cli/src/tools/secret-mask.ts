@@ -7,6 +7,8 @@
 
 /** Shorter ones are words that stand in any text. */
 const leastChars = 8;
+/** What tools put where they have cut a line. */
+const cutMark = "…";
 /** A shorter line of a longer secret gives little of it away, and may be any line: `  "type": "key",`. */
 const lineChars = 24;
 
@@ -47,7 +49,32 @@ export class SecretMask {
     let masked = text;
     for (const { name, value } of this.#secrets)
       if (masked.includes(value)) masked = masked.replaceAll(value, () => `[${name}]`);
-    return masked;
+    return masked.includes(cutMark) ? this.#atCuts(masked) : masked;
+  }
+
+  /** Tools cut long lines, and say so: what is left of a secret at the edge gives most of it away. */
+  #atCuts(text: string): string {
+    const pieces = text.split(cutMark);
+    const last = pieces.length - 1;
+    return pieces
+      .map((piece, at) => {
+        const start = at > 0 ? this.#edge(piece, "start") : "";
+        const end = at < last ? this.#edge(piece.slice(start === "" ? 0 : start.length), "end") : "";
+        const name = (part: string) =>
+          part === "" ? "" : `[${this.#secrets.find(({ value }) => value.includes(part))?.name}]`;
+        return name(start) + piece.slice(start.length, piece.length - end.length) + name(end);
+      })
+      .join(cutMark);
+  }
+
+  /** The part of a secret that `text` starts or ends with; empty: none that is long enough. */
+  #edge(text: string, where: "start" | "end"): string {
+    for (const { value } of this.#secrets)
+      for (let length = Math.min(value.length - 1, text.length); length >= leastChars; length -= 1) {
+        const part = where === "start" ? value.slice(-length) : value.slice(0, length);
+        if (where === "start" ? text.startsWith(part) : text.endsWith(part)) return part;
+      }
+    return "";
   }
 
   /** Every text inside of a value that is JSON; bytes and other objects stay as they are. */
