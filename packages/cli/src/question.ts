@@ -17,6 +17,8 @@ const shownLines = 20;
 export class Questions {
   /** The person has said yes to everything in this run. */
   allAllowed = false;
+  /** Keeps everything else off the screen while a question is on it. */
+  screen: { hold(): void; release(): void } | undefined;
   readonly #reached = new Map<string, PromiseWithResolvers<void>>();
   /** Settles when the terminal is free. */
   #free: Promise<unknown> = Promise.resolve();
@@ -42,6 +44,7 @@ export class Questions {
     this.#inTurn(async () => {
       signal.throwIfAborted();
       await this.#onScreen(call, signal);
+      this.screen?.hold();
       const lines = [question, ...choices.map((choice, at) => `  ${at + 1}. ${choice}`)].map((each) => printable(each));
       process.stderr.write(`${toned("warn", `? ${lines.join("\n")}`, process.stderr)}\n  Your answer: `);
       const answer = await nextLine(signal);
@@ -50,7 +53,7 @@ export class Questions {
     });
 
   #inTurn<T>(ask: () => Promise<T>): Promise<T> {
-    const answer = this.#free.then(ask);
+    const answer = this.#free.then(ask).finally(() => this.screen?.release());
     this.#free = answer.catch(() => {});
     return answer;
   }
@@ -60,6 +63,7 @@ export class Questions {
     signal.throwIfAborted();
     await this.#onScreen(question.call, signal);
     if (this.allAllowed) return { answer: "allow", by: "terminal" };
+    this.screen?.hold();
     const grant = proposedGrant(question);
     const always = printable(line(grant.words, 60));
     process.stderr.write(

@@ -234,6 +234,7 @@ async function printStory({ session, before, isNew, start }: Begun, watch: Watch
   const { stdout, stderr } = process;
   const story = stdout.isTTY ? stdout : stderr;
   const status = new StatusLine(story);
+  questions.screen = status;
   const reached = (call: string) => questions.reached(call);
   const view = new LiveView({ text: stdout, story, status, url: chosen.url, reached });
   const lines = new ChildLines({ line: (tone, text) => view.line(tone, text), asks: (call) => view.asks(call) });
