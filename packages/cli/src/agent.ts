@@ -4,6 +4,7 @@ import { platform } from "node:os";
 import { join } from "node:path";
 import { type Agent, type Approver, type Runtime, type ToolSet, taskTool } from "@pawl/core";
 import type { Mode } from "./config/schema.ts";
+import { maskedModel } from "./masked-model.ts";
 import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
 import type { Setup } from "./setup.ts";
@@ -21,6 +22,8 @@ import { workspaceTools } from "./tools/workspace-tools.ts";
 /** Who sits there and can be asked. */
 export interface Person {
   approver: Approver;
+  /** Questions of tasks, where they are put in other words. */
+  taskApprover?: Approver;
   asker: Asker;
   /** They have said yes to everything in this run. */
   readonly allAllowed: boolean;
@@ -38,6 +41,8 @@ export interface AgentOptions {
   person: Person | undefined;
   /** Hears what happens in the sessions of tasks. */
   tasks: TaskWatch;
+  /** Hosts that the person has named. */
+  named: ReadonlySet<string>;
   /** Tools beside those of the workspace: of MCP servers. */
   serverTools?: ToolSet;
 }
@@ -50,6 +55,7 @@ export function codingAgent({
   dir,
   person,
   tasks,
+  named,
   serverTools = {},
 }: AgentOptions): Agent {
   const { chosen } = setup;
@@ -74,7 +80,7 @@ export function codingAgent({
     ...maskedTools(serverTools, mask),
   });
   const base: Omit<Agent, "tools" | "instructions"> = {
-    model: chosen.model,
+    model: maskedModel(chosen.model, mask),
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
     snapshot: folderSnapshotter(cwd, join(dir, "snapshots")),
@@ -82,6 +88,7 @@ export function codingAgent({
       cwd,
       real: (path) => realPath(cwd, path),
       allAllowed: () => person?.allAllowed ?? false,
+      named: (host) => named.has(host),
     }),
     ...(person ? { approver: person.approver } : {}),
     ...(price ? { price: (usage) => priceOf(usage, price) } : {}),
@@ -91,6 +98,7 @@ export function codingAgent({
   const task = taskTool({
     runtime,
     agents: subagents({ cwd, base, tools, notes: [...modeInstruction(mode), setup.guidance.text] }),
+    ...(person ? { approver: person.taskApprover ?? person.approver } : {}),
     watch: (item, child) => tasks.hear(item, child),
   });
   const told = [instructions(cwd, mode), setup.guidance.text].filter((text) => text !== "").join("\n\n");

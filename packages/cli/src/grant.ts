@@ -5,6 +5,7 @@
  * pattern, and neither does a line of several commands.
  */
 import type { InputPatterns, PermissionQuestion } from "@pawl/core";
+import { hostOf } from "./named-hosts.ts";
 
 export interface Grant {
   /** Undefined: only the very same call. */
@@ -66,10 +67,16 @@ const looking = new Set([
 const sameCall: Grant = { words: "exactly this call" };
 
 export function proposedGrant({ tool, input }: PermissionQuestion): Grant {
-  const { command, path } = (typeof input === "object" && input !== null ? input : {}) as { [name: string]: unknown };
+  const { command, path, url } = (typeof input === "object" && input !== null ? input : {}) as {
+    [name: string]: unknown;
+  };
   if (tool === "bash" && typeof command === "string") return commandGrant(command);
   if (typeof path === "string" && (tool === "write" || tool === "edit") && !/[*?]/.test(path))
     return { input: { path }, words: `${tool} ${path}` };
+  if (tool === "fetch" && typeof url === "string" && hostOf(url) !== undefined) {
+    const pages = `${new URL(url).origin}/*`;
+    return { input: { url: pages }, words: `fetch ${pages}` };
+  }
   return sameCall;
 }
 

@@ -5,7 +5,8 @@
  * 1. A deny that matches stands, whoever wrote it and whatever else allows: also in mode `all`.
  * 2. In mode `plan` only what reads runs; nothing a file or a person has said before widens that.
  * 3. The rules of a foreign project only add to what is asked or denied.
- * 4. A path is judged as it is spelled and as where it leads, and the stricter word counts: a repository can bring a link to `.git`.
+ * 4. A path or an address is judged as it is spelled and as where it leads, and the stricter word counts: a repository can bring a link to `.git`.
+ * 5. `fetch` reads, and its address can carry away what was read: a person has named the host, a rule allows it, or a person is asked.
  */
 import {
   type Permission,
@@ -18,6 +19,7 @@ import {
 } from "@pawl/core";
 import type { Effective } from "./config/layer.ts";
 import type { Mode } from "./config/schema.ts";
+import { hostOf } from "./named-hosts.ts";
 
 export interface PermissionPlace {
   cwd: string;
@@ -25,6 +27,8 @@ export interface PermissionPlace {
   real(path: string): string;
   /** The person has said yes to everything in this run. */
   allAllowed(): boolean;
+  /** The person has named this host in what they said. */
+  named(host: string): boolean;
 }
 
 /** Files of these run programs or change what may run, later and outside of any question: they are asked about all the same. */
@@ -41,7 +45,7 @@ const ruleReason = "a rule of the configuration denies this call";
 /** Throws INVALID_INPUT for a rule that is none. */
 export function permissionFor(
   { mode, permissions, narrowing }: Pick<Effective, "mode" | "permissions" | "narrowing">,
-  { cwd, real, allAllowed }: PermissionPlace,
+  { cwd, real, allAllowed, named }: PermissionPlace,
 ): Permission {
   const all = [...permissions, ...narrowing];
   permissionOf(all);
@@ -50,25 +54,31 @@ export function permissionFor(
   const foreign = narrowing.filter(({ say }) => say === "ask");
   const judge = (question: PermissionQuestion): PermissionVerdict => {
     if (ruling(denies, question, { cwd }) !== undefined) return { say: "deny", reason: ruleReason };
-    // A task is asked about call by call, by the same rules.
-    if (question.tool === "task") return "allow";
     const reads = question.effect === "read";
-    if (mode === "plan" && !reads) return { say: "deny", reason: planReason };
+    // A task is asked about call by call, by the same rules: itself it does nothing.
+    const isTask = question.tool === "task";
+    if (mode === "plan" && !reads && !isTask) return { say: "deny", reason: planReason };
     if (mode === "all" || allAllowed()) return "allow";
     if (ruling(foreign, question, { cwd }) !== undefined) return "ask";
     const word = ruling(own, question, { cwd });
     if (word !== undefined) return word;
-    if (reads) return "allow";
+    if (question.tool === "fetch") return named(hostOf(urlOf(question) ?? "") ?? "") ? "allow" : "ask";
+    if (reads || isTask) return "allow";
     return mode === "accept-edits" ? (ruling(edits, question, { cwd }) ?? "ask") : "ask";
   };
+  const as = (question: PermissionQuestion, field: object) =>
+    stricter(judge(question), judge({ ...question, input: { ...(question.input as object), ...field } }));
   return (question) => {
     const { path } = (question.input ?? {}) as { path?: unknown };
-    if (typeof path !== "string") return judge(question);
-    return stricter(
-      judge(question),
-      judge({ ...question, input: { ...(question.input as object), path: real(path) } }),
-    );
+    if (typeof path === "string") return as(question, { path: real(path) });
+    const url = question.tool === "fetch" ? urlOf(question) : undefined;
+    return url !== undefined && URL.canParse(url) ? as(question, { url: new URL(url).href }) : judge(question);
   };
+}
+
+function urlOf({ input }: PermissionQuestion): string | undefined {
+  const { url } = (input ?? {}) as { url?: unknown };
+  return typeof url === "string" ? url : undefined;
 }
 
 const strictness: PermissionWord[] = ["allow", "ask", "deny"];

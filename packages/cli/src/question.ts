@@ -17,6 +17,8 @@ const shownLines = 20;
 export class Questions {
   /** The person has said yes to everything in this run. */
   allAllowed = false;
+  /** Keeps everything else off the screen while a question is on it. */
+  screen: { hold(): void; release(): void } | undefined;
   readonly #reached = new Map<string, PromiseWithResolvers<void>>();
   /** Settles when the terminal is free. */
   #free: Promise<unknown> = Promise.resolve();
@@ -31,13 +33,18 @@ export class Questions {
     this.#place(call).resolve();
   }
 
-  readonly approver: Approver = (question, signal) => this.#inTurn(() => this.#approve(question, signal));
+  readonly approver: Approver = (question, signal) => this.#inTurn(() => this.#approve(question, "", signal));
+
+  /** For the session of a task: what is remembered there ends with the task. */
+  readonly taskApprover: Approver = (question, signal) =>
+    this.#inTurn(() => this.#approve(question, " in this task", signal));
 
   /** An answer may be the number of a choice. */
   readonly asker: Asker = ({ call, question, choices }, signal) =>
     this.#inTurn(async () => {
       signal.throwIfAborted();
       await this.#onScreen(call, signal);
+      this.screen?.hold();
       const lines = [question, ...choices.map((choice, at) => `  ${at + 1}. ${choice}`)].map((each) => printable(each));
       process.stderr.write(`${toned("warn", `? ${lines.join("\n")}`, process.stderr)}\n  Your answer: `);
       const answer = await nextLine(signal);
@@ -46,20 +53,21 @@ export class Questions {
     });
 
   #inTurn<T>(ask: () => Promise<T>): Promise<T> {
-    const answer = this.#free.then(ask);
+    const answer = this.#free.then(ask).finally(() => this.screen?.release());
     this.#free = answer.catch(() => {});
     return answer;
   }
 
-  async #approve(question: PermissionQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
+  async #approve(question: PermissionQuestion, where: string, signal: AbortSignal): Promise<ApprovalAnswer> {
     // Answered elsewhere, or stopped, while another was on the screen.
     signal.throwIfAborted();
     await this.#onScreen(question.call, signal);
     if (this.allAllowed) return { answer: "allow", by: "terminal" };
+    this.screen?.hold();
     const grant = proposedGrant(question);
     const always = printable(line(grant.words, 60));
     process.stderr.write(
-      `${asked(question)}  Allow this? [y]es, [a]lways (${always}), all in this run, [N]o or why not: `,
+      `${asked(question)}  Allow this? [y]es, [a]lways${where} (${always}), all in this run, [N]o or why not: `,
     );
     const said = await nextLine(signal);
     if (said === undefined) process.stderr.write("\n");
@@ -124,6 +132,8 @@ export function asked({ tool, input }: PermissionQuestion): string {
   const lines = questionDetail(input);
   const shown = lines.slice(0, shownLines).map((each) => toned("plain", `  │ ${printable(each)}`, process.stderr));
   if (lines.length > shownLines) shown.push(`  │ … ${lines.length - shownLines} more lines`);
+  if ((input as { background?: unknown } | null)?.background === true)
+    shown.push("  in the background: it goes on while others run, until it is ended or this run is over");
   return `${toned("warn", `? ${callWords(tool, text, 72)}`, process.stderr)}\n${shown.map((each) => `${each}\n`).join("")}`;
 }
 

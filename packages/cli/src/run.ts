@@ -20,6 +20,7 @@ import { LiveView } from "./live-view.ts";
 import { namedServers } from "./mcp/named-servers.ts";
 import type { ConnectedServers } from "./mcp/servers.ts";
 import type { ChosenModel } from "./model.ts";
+import { hostsIn, hostsOfInputs } from "./named-hosts.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
 import { Questions } from "./question.ts";
 import { folderOf, type RunTarget, sessionOf, targetOf } from "./run-target.ts";
@@ -46,6 +47,8 @@ interface Begun {
   /** What the session held before: of a new one, its creation. */
   before: LogEntry[];
   isNew: boolean;
+  /** What the person has just said. */
+  prompt?: string;
   start(agent: ReturnType<typeof codingAgent>, signal: AbortSignal): Turn;
 }
 
@@ -61,7 +64,7 @@ export function runPrompt(prompt: string, options: RunOptions): Promise<number> 
       throw new PawlError("INVALID_INPUT", `the prompt is empty: ${JSON.stringify(prompt)}; say what is to be done`);
     const { session, isNew } = await sessionOf(runtime, target, { cwd, title: line(prompt, 72) });
     const start: Begun["start"] = (agent, signal) => session.run(agent, prompt, { signal });
-    return { session, isNew, before: await session.entries(), start };
+    return { session, isNew, prompt, before: await session.entries(), start };
   });
 }
 
@@ -110,6 +113,7 @@ async function watched(
     const sandbox = await sandboxOf(setup, cwd, dir);
     if (sandbox.notice !== undefined) setup.notices.push(sandbox.notice);
     const tasks = new TaskWatch();
+    const named = new Set<string>();
     servers = await namedServers({
       configured: setup.config.values.mcpServers,
       file: options.mcpConfig,
@@ -126,10 +130,12 @@ async function watched(
       dir,
       person: Questions.possible ? questions : undefined,
       tasks,
+      named,
       ...(serverTools ? { serverTools } : {}),
     });
     const begun = await begin(opened, target, cwd);
     seen.session = begun.session.id;
+    for (const host of [...hostsOfInputs(begun.before), ...hostsIn(begun.prompt ?? "")]) named.add(host);
     const watch = options.json ? printEvents : printStory;
     const told = { options: asGiven(options, setup), setup, chosen: setup.chosen, questions, tasks, agent, cwd };
     const result = await watch(begun, { ...told, signal: interruption.signal });
@@ -215,6 +221,7 @@ async function printStory({ session, before, isNew, start }: Begun, watch: Watch
   const { stdout, stderr } = process;
   const story = stdout.isTTY ? stdout : stderr;
   const status = new StatusLine(story);
+  questions.screen = status;
   const reached = (call: string) => questions.reached(call);
   const view = new LiveView({ text: stdout, story, status, url: chosen.url, reached });
   const lines = new ChildLines({ line: (tone, text) => view.line(tone, text), asks: (call) => view.asks(call) });
@@ -243,8 +250,18 @@ function printHead(view: LiveView, session: string, { setup, cwd }: Watch): void
   view.line("quiet", `${setup.chosen.word} in ${cwd}, ${session}`);
   if (setup.chosen.why !== undefined) view.line("quiet", `this model since ${setup.chosen.why}`);
   for (const words of setup.notices) view.line("warn", `! ${words}`);
-  if (setup.config.values.mode === "ask" && !Questions.possible)
-    view.line("warn", "! No terminal to ask in: calls that change anything are refused. --yes allows them.");
+  const refused = {
+    plan: "",
+    ask: "calls that change anything, and ",
+    "accept-edits": "commands, and ",
+    all: undefined,
+  };
+  const what = refused[setup.config.values.mode];
+  if (what !== undefined && !Questions.possible)
+    view.line(
+      "warn",
+      `! No terminal to ask in: ${what}pages of hosts that you have not named are refused.${what === "" ? "" : " --yes allows them."}`,
+    );
   view.gap();
 }
 

@@ -33,6 +33,8 @@ export class StatusLine {
   #text: ((elapsedMs: number) => string) | undefined;
   #since = 0;
   #drawn = "";
+  #held = false;
+  readonly #waiting: (() => void)[] = [];
   #end: (() => void) | undefined;
 
   constructor(out: NodeJS.WriteStream, ticker: Ticker = realTicker) {
@@ -62,15 +64,32 @@ export class StatusLine {
     this.#clear();
   }
 
+  /** A question has the screen: until its answer nothing is drawn, and no line comes between. A yes is for what stands last. */
+  hold(): void {
+    this.#clear();
+    this.#held = true;
+  }
+
+  /** What came meanwhile is written. */
+  release(): void {
+    this.#held = false;
+    for (const write of this.#waiting.splice(0)) write();
+    this.#draw();
+  }
+
   /** Writes whole lines above it. */
   above(write: () => void): void {
+    if (this.#held) {
+      this.#waiting.push(write);
+      return;
+    }
     this.#clear();
     write();
     this.#draw();
   }
 
   #draw(): void {
-    if (!this.#text) return;
+    if (!this.#text || this.#held) return;
     // One cell stays free: a cursor behind the last one has already wrapped on some terminals.
     const text = cut(printable(this.#text(this.#ticker.now() - this.#since)), columnsOf(this.#out) - 1);
     if (text === this.#drawn) return;

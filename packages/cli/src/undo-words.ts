@@ -77,6 +77,10 @@ export function tellMoved({ plan, problems }: Moved, shadow: Shadow, move: Move,
   say("quiet", `To go on: ${goOnCommandOf(address, options.store)}`);
 }
 
+export function warn(words: string): void {
+  say("warn", `! ${words}`);
+}
+
 function shown(path: string): string {
   const text = readablePath(path);
   return printable(text) === text && !text.includes("\n") ? text : JSON.stringify(text);

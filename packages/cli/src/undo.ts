@@ -5,6 +5,7 @@ import { addressOf } from "./address.ts";
 import { type ConsentOptions, consented } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { latestHere } from "./latest.ts";
+import { leftJobWords } from "./left-jobs.ts";
 import { storeFolder } from "./place.ts";
 import { Questions } from "./question.ts";
 import { readable } from "./readable.ts";
@@ -14,7 +15,7 @@ import type { RestorePlan } from "./snapshot/restore-plan.ts";
 import { Shadow } from "./snapshot/shadow.ts";
 import { parseSnapshotId } from "./snapshot/snapshot-id.ts";
 import { undoPoint } from "./snapshot/undo-point.ts";
-import { describeMove, tellMoved } from "./undo-words.ts";
+import { describeMove, tellMoved, warn } from "./undo-words.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
 export type UndoOptions = VisitOptions & ConsentOptions;
@@ -112,6 +113,7 @@ async function moving(
     const { shadow, move } = plan;
     await demandIdle(runtime, session, shadow.folder);
     const files = await filesPlan(shadow, move.commit);
+    for (const words of await leftJobWords(storeFolder(options.store), shadow.folder)) warn(words);
     if (!options.json) describeMove(plan, files);
     if (!(await consented(kind === "undo" ? "Undo it?" : "Redo it?", options))) return declined();
     // Again: while a person thinks, files may change. This is what a redo brings back.

@@ -21,7 +21,7 @@ test("every command's help has an example; each that a program may read has --js
   const names = await commands(world);
   for (const name of ["config", "models", "grants", "cost", "completion", "simulate", "sessions"])
     assert.ok(names.includes(name), name);
-  const spoken = new Set(["demo", "completion", "simulate"]);
+  const spoken = new Set(["chat", "demo", "completion", "simulate"]);
   for (const args of [...names.map((name) => [name]), ["config", "path"], ["config", "trust"]]) {
     const { code, stdout } = await world.pawl([...args, "--help"]);
     assert.equal(code, 0);

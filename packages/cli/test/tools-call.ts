@@ -9,6 +9,8 @@ import { type WorkspaceToolsOptions, workspaceTools } from "../src/tools/workspa
 export interface CallOptions {
   signal?: AbortSignal;
   key?: string;
+  /** Whose call it is; default `s`. */
+  session?: string;
   progress?: (data: unknown) => void;
 }
 
@@ -63,6 +65,7 @@ export class Folder {
     const value = await this.tool(name).execute(input, {
       signal,
       abortSignal: signal,
+      session: options.session ?? "s",
       callId: id,
       toolCallId: id,
       idempotencyKey: id,

@@ -110,6 +110,27 @@ test("private places are refused before anything is sent, however they are writt
   assert.equal(asked, 0);
 });
 
+test("a redirect to another host is told, not followed: who may be asked is a question of its own", async (t) => {
+  let asked = 0;
+  const inner = await serve(t, (_, response) => {
+    asked += 1;
+    response.end("secret");
+  });
+  const outer = await serve(t, (request, response) => {
+    if (request.url === "/here") response.writeHead(302, { location: "/there?a=b" }).end();
+    else if (request.url === "/there?a=b") response.end("arrived");
+    else response.writeHead(302, { location: `${inner.url}/?data` }).end();
+  });
+  const tools = folder(t, { allowPrivate: true });
+  const text = await tools.call("fetch", { url: outer.url });
+  assert.equal(
+    text,
+    `${outer.url}/ redirects to another host, which was not asked: ${inner.url}/?data\nFetch that address if it is wanted.`,
+  );
+  assert.equal(asked, 0);
+  assert.match(await tools.call("fetch", { url: `${outer.url}/here` }), /there\?a=b\n\narrived$/);
+});
+
 test("a redirect is judged like the first address; a name with one private address is refused", async (t) => {
   let asked = 0;
   const inner = await serve(t, (_, response) => {
@@ -117,11 +138,11 @@ test("a redirect is judged like the first address; a name with one private addre
     response.end("secret");
   });
   const outer = await serve(t, (request, response) => {
-    response.writeHead(302, { location: request.url === "/loop" ? "/loop" : inner.url }).end();
+    response.writeHead(302, { location: request.url }).end();
   });
   const tools = folder(t, { allowPrivate: [outer.host] });
   await assert.rejects(
-    tools.call("fetch", { url: outer.url }),
+    tools.call("fetch", { url: inner.url }),
     /"127\.0\.0\.1" is not an address of the public internet/,
   );
   await assert.rejects(tools.call("fetch", { url: `${outer.url}/loop` }), /more than 5 redirects/);

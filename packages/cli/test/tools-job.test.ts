@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { SecretMask } from "../src/tools/secret-mask.ts";
 import { Running } from "./pawl-world.ts";
 import { appears, gone, isAlive } from "./supervisor-world.ts";
 import { Folder } from "./tools-call.ts";
@@ -54,6 +55,31 @@ test("a character whose bytes come in two looks is whole", async (t) => {
   assert.match(first, /^a\n\[job/);
   write("");
   assert.match(await folder.call("job_output", { id, waitMs: 60_000 }), /^😀\n\[job/);
+});
+
+test("a secret whose pieces come in two looks, or lie where a long output is cut, is told in neither", async (t) => {
+  const value = "sk-§-0123456789abcdef";
+  const folder = new Folder(t, {}, { mask: new SecretMask([{ name: "KEY", value }]) });
+  const write = pipe(folder);
+  const id = await started(folder, "printf 'key: sk-§-01234'; touch ready; cat < pipe");
+  await appears(folder.root, "ready");
+  assert.match(await folder.call("job_output", { id }), /^key:\n\[job/);
+  write("56789abcdef and sk-");
+  assert.match(await folder.call("job_output", { id, waitMs: 60_000 }), /^\[KEY\] and sk-\n\[job/);
+  const long = await started(folder, `for n in $(seq 9000); do printf ${value}; done`);
+  const told = await folder.call("job_output", { id: long, waitMs: 60_000 });
+  assert.ok(/characters left out/.test(told), "it is cut");
+  assert.equal(/sk-|abcdef|§/.exec(told.replace(/ in \S+\.txt/, "")), null);
+});
+
+test("waiting for output is not ended by what cannot be told yet", async (t) => {
+  const folder = new Folder(t, {}, { mask: new SecretMask([{ name: "KEY", value: "sk-0123456789abcdef" }]) });
+  const write = pipe(folder);
+  const id = await started(folder, "printf sk-01234; touch ready; cat < pipe");
+  await appears(folder.root, "ready");
+  const look = folder.call("job_output", { id, waitMs: 60_000, until: "output" });
+  write("56789abcdef.\n");
+  assert.match(await look, /^\[KEY\]\.\n\[job/);
 });
 
 test("job_kill ends it with all that it started, and gives the rest of what it said", async (t) => {

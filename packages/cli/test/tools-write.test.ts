@@ -146,3 +146,12 @@ test("reconcile after a kill removes the temporary file that was left", async (t
   assert.deepEqual(readdirSync(folder.root), ["a.txt"]);
   assert.equal(folder.content("a.txt"), "old\n");
 });
+
+test("what one session has read, no other has: a task does not overwrite what only another one knows", async (t) => {
+  const folder = new Folder(t, { "a.txt": "one\n" });
+  await folder.call("read", { path: "a.txt" }, { session: "task_1" });
+  const input = { path: "a.txt", content: "two\n" };
+  await assert.rejects(folder.call("write", input, { session: "task_2" }), /you have not read it/);
+  await folder.call("write", input, { session: "task_1" });
+  assert.equal(folder.content("a.txt"), "two\n");
+});

@@ -1,10 +1,11 @@
 /** `pawl diff`, `pawl undo` and `pawl redo`: files and conversation go back together, and come back together. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Script } from "@pawl/model-server";
 import { type Ended, World } from "./pawl-world.ts";
+import { appears } from "./supervisor-world.ts";
 
 const write = (path: string, content: string) => ({ call: "write", input: { path, content } });
 const bash = (command: string) => ({ call: "bash", input: { command } });
@@ -192,6 +193,47 @@ test("undo while a process drives the session, or works in its folder: refused, 
   const undone = await world.pawl(["undo", "main", "--yes", "--store", world.store]);
   assert.equal(undone.code, 0, undone.stderr);
   assert.equal(existsSync(join(world.work, "a.txt")), false);
+});
+
+test("undo of a task's edits, while a job that a killed process left still runs: said, with the way to end it", async (t) => {
+  const world = new World(t);
+  const server = await world.server([
+    [{ call: "task", input: { agent: "general", prompt: "Make it." } }],
+    [write("a.txt", "a")],
+    [{ call: "bash", input: { command: "touch ready; sleep 600", background: true } }],
+    [{ text: "wel" }, { hold: "here" }],
+  ]);
+  const running = world.start(["run", "go", "--session", "main", "--yes", ...world.place(server)]);
+  await server.held("here");
+  await appears(world.work, "ready", running.ended);
+  running.kill("SIGKILL");
+  await running.ended;
+  const { code, stderr } = await world.pawl(["undo", "main", "--yes", "--store", world.store]);
+  assert.equal(code, 0, stderr);
+  const [, group] =
+    /job-\w{8} still runs here \(touch ready; sleep 600\).* is not taken back; to end it: kill -- -(\d+)/.exec(
+      stderr,
+    ) ?? [];
+  process.kill(-Number(group), "SIGKILL");
+  assert.deepEqual(
+    ["a.txt", "ready"].filter((name) => existsSync(join(world.work, name))),
+    [],
+  );
+});
+
+test("undo while a process works in a folder inside of the session's: refused", async (t) => {
+  const world = new World(t);
+  const server = await world.server([[write("a.txt", "a")], [{ text: "Done." }], [{ text: "wel" }, { hold: "here" }]]);
+  await world.pawl(["run", "go", "--session", "main", "--yes", ...world.place(server)]);
+  mkdirSync(join(world.work, "sub"));
+  const place = world.place(server).map((word) => (word === world.work ? join(world.work, "sub") : word));
+  const running = world.start(["run", "go", "--session", "inner", "--yes", ...place]);
+  await server.held("here");
+  const busy = await world.pawl(["undo", "main", "--yes", "--store", world.store]);
+  running.kill("SIGKILL");
+  await running.ended;
+  assert.equal(busy.code, 4, busy.stderr);
+  assert.match(busy.stderr, /session inner is being driven/);
 });
 
 test("a session that has changed nothing, a folder without a session, a step without a snapshot: each says what to do", async (t) => {

@@ -322,3 +322,23 @@ test("a text is cut by cells, with what is missing marked; durations read as peo
     "1 h 0 min",
   ]);
 });
+
+test("while a question is on the screen nothing erases it or comes after it: a yes is for what stands last", () => {
+  const screen = new Screen();
+  const hand = new Hand();
+  const status = new StatusLine(screen.stream, hand);
+  const view = new LiveView({ text: screen.stream, story: screen.stream, status, url: "", reached: () => undefined });
+  view.asks("c1");
+  // Of another call, that runs meanwhile.
+  status.show(() => "running task");
+  status.hold();
+  screen.stream.write("? bash rm x\n  Allow this? ");
+  view.line("warn", "↳ explore: asks whether it may: fetch");
+  view.asks("c2");
+  status.show(() => "running task, again");
+  hand.turn(500);
+  assert.equal(screen.text, "? bash rm x\n  Allow this? ");
+  screen.stream.write("y\n");
+  status.release();
+  assert.match(screen.text, /Allow this\? y\n↳ explore: asks whether it may: fetch\n\nrunning task, again$/);
+});

@@ -10,6 +10,7 @@ import { codingAgent, type Person } from "../agent.ts";
 import { proposedGrant } from "../grant.ts";
 import { namedServers } from "../mcp/named-servers.ts";
 import type { ConnectedServers } from "../mcp/servers.ts";
+import { hostsIn, hostsOfInputs } from "../named-hosts.ts";
 import { lastModel } from "../next-command.ts";
 import type { RunOptions } from "../run.ts";
 import { type Setup, sandboxOf, setUp } from "../setup.ts";
@@ -54,6 +55,7 @@ export class Host implements Person {
   /** By call: who waits for an answer. */
   readonly #asked = new Map<string, Asked>();
   readonly #open: OpenQuestion[] = [];
+  readonly #named = new Set<string>();
   readonly #noticed = new Set<string>();
   readonly #closed = new AbortController();
   #servers: Promise<ConnectedServers | undefined> | undefined;
@@ -79,8 +81,9 @@ export class Host implements Person {
     this.#word = word;
   }
 
-  /** Without a choice, a session goes on with its own model where that needs no address. */
+  /** What was said before in a session that is opened. Without a choice, it goes on with its own model where that needs no address. */
   suppose(entries: readonly LogEntry[]): void {
+    for (const host of hostsOfInputs(entries)) this.#named.add(host);
     const last = lastModel(entries);
     if (this.#word === undefined && this.options.local === undefined && /^(openai|anthropic):/.test(last))
       this.#word = last;
@@ -112,6 +115,7 @@ export class Host implements Person {
       dir: this.#dir,
       person: this,
       tasks: this.tasks,
+      named: this.#named,
       ...(serverTools ? { serverTools } : {}),
     });
     return { agent, url: setup.chosen.url };
@@ -155,8 +159,12 @@ export class Host implements Person {
     return true;
   }
 
-  /** Words, or the number of a choice, for the oldest open question. False: there is none. */
+  /**
+   * What the person says: the hosts in it may be fetched from. Where the model's own question is open, it is the answer, in
+   * words or as the number of a choice. False: there is none.
+   */
   reply(text: string): boolean {
+    for (const host of hostsIn(text)) this.#named.add(host);
     const [open] = this.#open;
     open?.resolve(open.choices[Number(text.trim()) - 1] ?? text);
     return open !== undefined;

@@ -9,6 +9,7 @@
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { forkSession, PawlError, type Runtime, rewindSession, type SessionFacts } from "@pawl/core";
+import { within } from "../tools/workspace.ts";
 import { type Problem, planFor, restore } from "./restore.ts";
 import type { RestorePlan } from "./restore-plan.ts";
 import { Shadow, writeWhole } from "./shadow.ts";
@@ -140,10 +141,15 @@ async function holdIdle({ store, holder }: Runtime, session: string): Promise<()
 export async function demandIdle({ store }: Runtime, session: string, folder: string): Promise<void> {
   for (let page = await store.list(); page.length > 0; ) {
     for (const { session: id, lease, head } of page)
-      if (lease && (id === session || head.cwd === folder)) throw busy(id, lease.holder);
+      if (lease && (id === session || overlap(head.cwd, folder))) throw busy(id, lease.holder);
     const last = page.at(-1);
     page = last ? await store.list({ cursor: { updatedAt: last.updatedAt, session: last.session } }) : [];
   }
+}
+
+/** The same folder, or one of them inside of the other. */
+function overlap(cwd: string | undefined, folder: string): boolean {
+  return cwd !== undefined && (within(folder, cwd) || within(cwd, folder));
 }
 
 function busy(session: string, { pid, host }: { pid: number; host: string }): PawlError {

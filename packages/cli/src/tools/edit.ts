@@ -45,7 +45,7 @@ export function editTool(workspace: Workspace, memory: FileMemory): Tool<z.infer
     inputSchema,
     effect: "write",
     locks: ({ path }) => workspace.lock(path, "write"),
-    async execute({ path, edits }, { signal, idempotencyKey }) {
+    async execute({ path, edits }, { signal, idempotencyKey, session }) {
       const place = await workspace.resolve(path, "write");
       return await memory.exclusively(place.real, async () => {
         const old = await targetContent(place);
@@ -61,7 +61,7 @@ export function editTool(workspace: Workspace, memory: FileMemory): Tool<z.infer
         }).catch((error: unknown) => {
           throw signal.aborted || error instanceof PawlError ? error : fileFailure("editing", place.shown, error);
         });
-        memory.remember(place.real, contentHash(after));
+        memory.remember({ session, real: place.real }, contentHash(after));
         return report(place, edits, tolerant, before, after);
       });
     },

@@ -35,6 +35,8 @@ export function fetchTool(guard: FetchGuard): Tool<z.infer<typeof inputSchema>> 
     async execute({ url, offset = 0 }, { signal }) {
       const page = await requestPage(url, guard, isText, signal);
       const failed = page.status >= 400;
+      if (page.elsewhere !== undefined)
+        return `${page.url} redirects to another host, which was not asked: ${page.elsewhere}\nFetch that address if it is wanted.`;
       if (page.body === undefined) {
         const text = `${headline(page)}\nThis is ${page.mediaType}, not text, and was not loaded: use bash to get it as a file.`;
         return { content: [{ type: "text", text }], isError: failed };

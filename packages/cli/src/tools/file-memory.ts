@@ -1,6 +1,6 @@
 /**
- * What the agent has seen of each file, in this process: the hash of the content as of its last read, write or edit. So a
- * file that somebody else has changed meanwhile is not overwritten blindly.
+ * What each session has seen of each file, in this process: the hash of the content as of its last read, write or edit. So a
+ * file that somebody else has changed meanwhile, or that only another task has read, is not overwritten blindly.
  */
 import { createHash } from "node:crypto";
 
@@ -8,17 +8,23 @@ export function contentHash(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
+/** Who looks at which file, by its real path. */
+export interface Sight {
+  session: string;
+  real: string;
+}
+
 export class FileMemory {
   readonly #hashes = new Map<string, string>();
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  remember(real: string, hash: string): void {
-    this.#hashes.set(real, hash);
+  remember({ session, real }: Sight, hash: string): void {
+    this.#hashes.set(`${session}\0${real}`, hash);
   }
 
-  /** The hash that the agent last saw; undefined if it never looked. */
-  seen(real: string): string | undefined {
-    return this.#hashes.get(real);
+  /** The hash that the session last saw; undefined if it never looked. */
+  seen({ session, real }: Sight): string | undefined {
+    return this.#hashes.get(`${session}\0${real}`);
   }
 
   /**

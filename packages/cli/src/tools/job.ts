@@ -13,6 +13,8 @@ import { CommandOutput } from "./command-output.ts";
 import { endNotes } from "./command-result.ts";
 import { OutputReader } from "./output-reader.ts";
 import { endGroup, hasMarkedMember, termGraceMs } from "./process-group.ts";
+import { sandboxNote } from "./sandbox.ts";
+import type { SecretMask } from "./secret-mask.ts";
 import type { SpillFolder } from "./spill-folder.ts";
 import type { Answer } from "./supervisor-link.ts";
 import { visibleLine } from "./text.ts";
@@ -40,6 +42,7 @@ export class Job {
   state: JobState = { type: "running" };
   /** Everything that it said has been told. */
   told = false;
+  readonly #mask: SecretMask;
   readonly #timeoutMs: number;
   readonly #confined: boolean;
   /** Our supervisor tells us how it is. */
@@ -48,7 +51,12 @@ export class Job {
   #kept: string | undefined;
   #changed = Promise.withResolvers<void>();
 
-  constructor(folder: CommandFolder, { command, timeoutMs, job }: CommandRequest, whose: "ours" | "left behind") {
+  constructor(
+    folder: CommandFolder,
+    { command, timeoutMs, job }: CommandRequest,
+    { whose, mask }: { whose: "ours" | "left behind"; mask: SecretMask },
+  ) {
+    this.#mask = mask;
     this.id = jobId(folder);
     this.folder = folder;
     this.command = command;
@@ -121,7 +129,7 @@ export class Job {
   /** What it said since the last time, and how it is. */
   async report(spill: SpillFolder): Promise<string> {
     await this.refresh();
-    const output = new CommandOutput(() => undefined);
+    const output = new CommandOutput(() => undefined, this.#mask);
     const missing = await this.#readOn(output);
     const whereabouts = async () => {
       if (missing !== undefined) return `some of it could not be kept: ${missing}`;
@@ -133,7 +141,8 @@ export class Job {
       }
     };
     const said = (await output.finish(whereabouts)).trimEnd();
-    return [...(said === "" ? [] : [said]), ...this.#notes(said === "")].join("\n");
+    const told = [...(said === "" ? [] : [said]), ...this.#notes(said === "")].join("\n");
+    return this.#confined ? told + sandboxNote(said) : told;
   }
 
   /** In one line, for a list. */
@@ -198,16 +207,21 @@ export class Job {
     return undefined;
   }
 
-  /** How much of the output there is; without the start of a character that is still being written, where more may come. */
-  async #size(wholeCharacters = false): Promise<number> {
+  /**
+   * How much of the output can be told; where more may come, without the start of a character that is still being written, or of what may
+   * become a secret.
+   */
+  async #size(more = true): Promise<number> {
     const file = await open(this.folder.output, "r").catch(() => undefined);
     if (file === undefined) return 0;
     try {
       const { size } = await file.stat();
-      if (!wholeCharacters) return size;
-      const end = new Uint8Array(Math.min(size, 4));
+      if (!more) return size;
+      // From where the last look ended: what has been told is no part of a secret.
+      const end = new Uint8Array(Math.min(Math.max(0, size - this.#read), 4 + this.#mask.reachBytes));
       await file.read(end, 0, end.length, size - end.length);
-      return size - openCharacter(end);
+      const whole = end.subarray(0, end.length - openCharacter(end));
+      return size - end.length + whole.length - this.#mask.heldBytes(whole);
     } finally {
       await file.close();
     }

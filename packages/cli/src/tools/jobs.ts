@@ -9,6 +9,7 @@ import { PawlError } from "@pawl/core";
 import type { CommandArchive } from "./command-archive.ts";
 import type { CommandFolder, CommandRequest } from "./command-folder.ts";
 import { Job, jobId } from "./job.ts";
+import type { SecretMask } from "./secret-mask.ts";
 import { supervised } from "./supervisor-link.ts";
 
 /** Servers, watchers and a long build or two; more is a loop that starts jobs. */
@@ -34,9 +35,12 @@ export interface JobOrder {
 export class Jobs {
   readonly #archive: CommandArchive;
   readonly #cwd: string;
+  readonly #mask: SecretMask;
   readonly #jobs = new Map<string, { job: Job; kill: AbortController | undefined }>();
 
-  constructor(archive: CommandArchive, cwd: string) {
+  /** `mask`: what must not be told of what they say. */
+  constructor(archive: CommandArchive, cwd: string, mask: SecretMask) {
+    this.#mask = mask;
     this.#archive = archive;
     this.#cwd = cwd;
   }
@@ -51,7 +55,7 @@ export class Jobs {
       );
     }
     const kill = new AbortController();
-    const job = new Job(folder, request, "ours");
+    const job = new Job(folder, request, { whose: "ours", mask: this.#mask });
     this.#jobs.set(job.id, { job, kill });
     this.#forget();
     const { promise: started, resolve: onStarted } = Promise.withResolvers<void>();
@@ -80,7 +84,7 @@ export class Jobs {
       if (jobId(folder) !== id) continue;
       const request = await folder.readRequest();
       if (request?.job === undefined) break;
-      return this.#adopt(new Job(folder, request, "left behind"));
+      return this.#adopt(new Job(folder, request, { whose: "left behind", mask: this.#mask }));
     }
     const known = (await this.list()).map((job) => job.id);
     throw new PawlError(
@@ -95,7 +99,7 @@ export class Jobs {
       if (this.#jobs.has(jobId(folder))) continue;
       const request = await folder.readRequest();
       if (request?.job === undefined || request.cwd !== this.#cwd) continue;
-      const job = new Job(folder, request, "left behind");
+      const job = new Job(folder, request, { whose: "left behind", mask: this.#mask });
       await job.refresh();
       if (job.state.type === "running") this.#adopt(job);
     }

@@ -26,13 +26,13 @@ function told(run: () => unknown, mask: SecretMask): unknown {
   try {
     output = run();
   } catch (error) {
-    throw maskedError(error, mask);
+    throw mask.error(error);
   }
   if (isStream(output)) return streamed(output, mask);
   return Promise.resolve(output).then(
     (value) => (isStream(value) ? streamed(value, mask) : mask.value(value)),
     (error: unknown) => {
-      throw maskedError(error, mask);
+      throw mask.error(error);
     },
   );
 }
@@ -45,21 +45,6 @@ async function* streamed(values: AsyncIterable<unknown>, mask: SecretMask): Asyn
   try {
     for await (const value of values) yield mask.value(value);
   } catch (error) {
-    throw maskedError(error, mask);
+    throw mask.error(error);
   }
-}
-
-/** Causes inside of one another that are looked at: more is a loop. */
-const causes = 8;
-
-/** The same object: its kind and code say what happened. */
-function maskedError(error: unknown, mask: SecretMask): unknown {
-  if (!(error instanceof Error)) return mask.value(error);
-  let one: unknown = error;
-  for (let depth = 0; depth < causes && one instanceof Error; depth += 1) {
-    const text = mask.text(one.message);
-    if (text !== one.message) one.message = text;
-    one = one.cause;
-  }
-  return error;
 }

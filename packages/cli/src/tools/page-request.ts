@@ -3,7 +3,8 @@
  *
  * Owns: which address is connected to, redirects, caps. Does not own: what is made of the bytes. Invariants:
  * 1. The address that was judged is the one that is connected to: the name is resolved once, by us, for the connection itself.
- * 2. Each redirect is judged like the first address; only http and https, without credentials.
+ * 2. Each redirect is judged like the first address; only http and https, without credentials. One to another host is not followed: an open
+ *    redirect of a host that may be asked would carry what the address says to one that may not.
  * 3. It ends: with the signal, or with the caps on size and redirects.
  */
 import { lookup as systemLookup } from "node:dns/promises";
@@ -29,6 +30,8 @@ export interface Page {
   /** In lower case, without parameters. */
   mediaType: string;
   charset: string | undefined;
+  /** It redirects there, to another host: not followed. */
+  elsewhere?: string;
   /** Undefined where `wanted` did not want it. */
   body: Uint8Array | undefined;
   /** The body goes on: it is longer than the cap. */
@@ -54,7 +57,18 @@ export async function requestPage(
       response.destroy();
       if (redirects >= mostRedirects)
         throw new Error(`more than ${mostRedirects} redirects, the last one from ${url.href}`);
-      url = checkedUrl(headers.location, url);
+      const next = checkedUrl(headers.location, url);
+      if (!staysWith(url, next))
+        return {
+          url: url.href,
+          status,
+          mediaType: "",
+          charset: undefined,
+          elsewhere: next.href,
+          body: undefined,
+          cut: false,
+        };
+      url = next;
       continue;
     }
     const [type = "", ...parameters] = (headers["content-type"] ?? "text/plain").split(";");
@@ -67,6 +81,14 @@ export async function requestPage(
     }
     return { ...page, ...(await readBody(response)) };
   }
+}
+
+/** The same host, its `www` or without it; from http also to https. */
+function staysWith(from: URL, to: URL): boolean {
+  if (from.origin === to.origin) return true;
+  const bare = ({ hostname }: URL) => hostname.replace(/^www\./, "");
+  const plain = from.port === "" && to.port === "" && bare(from) === bare(to);
+  return plain && (to.protocol === from.protocol || to.protocol === "https:");
 }
 
 function checkedUrl(address: string, base?: URL): URL {

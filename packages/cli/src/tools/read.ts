@@ -40,13 +40,13 @@ export function readTool(
     inputSchema,
     effect: "read",
     locks: ({ path }) => workspace.lock(path, "read"),
-    async execute({ path, offset = 1, limit = defaultLines }, { signal }) {
+    async execute({ path, offset = 1, limit = defaultLines }, { signal, session }) {
       const place = await workspace.resolve(path, "read");
       return await withSourceFile(workspace, place, async (file, size) => {
         const start = await fileHead(file);
         const picture = images === "send" ? pictureType(start) : undefined;
         if (picture !== undefined && size <= runtimeLimit.imageBytes)
-          return await pictureOf(file, place, picture, memory);
+          return await pictureOf(file, place, picture, (hash) => memory.remember({ session, real: place.real }, hash));
         if (isBinary(start)) {
           return `${place.shown}: ${binaryKind(start)}, ${byteSize(size)}. ${picture === undefined ? "" : `Pictures are shown up to ${byteSize(runtimeLimit.imageBytes)}. `}Not text, so its bytes are not shown; use bash to inspect or convert it.`;
         }
@@ -57,16 +57,16 @@ export function readTool(
           range.push(chunk);
         }
         range.end();
-        memory.remember(place.real, hash.digest("hex"));
+        memory.remember({ session, real: place.real }, hash.digest("hex"));
         return range.report(place.shown);
       });
     },
   });
 }
 
-async function pictureOf(file: FileHandle, { real, shown }: Place, mediaType: string, memory: FileMemory) {
+async function pictureOf(file: FileHandle, { real, shown }: Place, mediaType: string, seen: (hash: string) => void) {
   const bytes = await file.readFile();
-  memory.remember(real, contentHash(bytes));
+  seen(contentHash(bytes));
   const url = `data:${mediaType};base64,${bytes.toString("base64")}`;
   const text = `${shown}: ${binaryKind(bytes)}, ${byteSize(bytes.length)}`;
   return {

@@ -7,12 +7,22 @@
 
 /** Shorter ones are words that stand in any text. */
 const leastChars = 8;
+/** What tools put where they have cut a line. */
+const cutMark = "…";
+/** A shorter line of a longer secret gives little of it away, and may be any line: `  "type": "key",`. */
+const lineChars = 24;
 
 export interface Secret {
   /** What stands in its place, in brackets. */
   name: string;
   value: string;
 }
+
+/** Where an error says something; the last two hold what a provider has answered. */
+const told = ["message", "stack", "responseBody", "data"];
+
+/** Causes inside of one another that are looked at: more is a loop. */
+const causes = 8;
 
 export class SecretMask {
   readonly #secrets: readonly Secret[];
@@ -22,6 +32,11 @@ export class SecretMask {
       { name, value },
       // As it stands inside of JSON, where it has signs that are written otherwise there.
       { name, value: JSON.stringify(value).slice(1, -1) },
+      // A key in a file is read and found line by line. What frames it says what it is, as in any source code.
+      ...(value.includes("\n")
+        ? value.split(/\r?\n/).filter((line) => line.length >= lineChars && !line.startsWith("-----"))
+        : []
+      ).map((line) => ({ name, value: line })),
     ]);
     const long = forms.filter(({ value }) => value.length > leastChars);
     // The longest first: one may begin with another.
@@ -34,13 +49,56 @@ export class SecretMask {
     let masked = text;
     for (const { name, value } of this.#secrets)
       if (masked.includes(value)) masked = masked.replaceAll(value, () => `[${name}]`);
-    return masked;
+    return masked.includes(cutMark) ? this.#atCuts(masked) : masked;
+  }
+
+  /** Tools cut long lines, and say so: what is left of a secret at the edge gives most of it away. */
+  #atCuts(text: string): string {
+    const pieces = text.split(cutMark);
+    const last = pieces.length - 1;
+    return pieces
+      .map((piece, at) => {
+        const start = at > 0 ? this.#edge(piece, "start") : "";
+        const end = at < last ? this.#edge(piece.slice(start === "" ? 0 : start.length), "end") : "";
+        const name = (part: string) =>
+          part === "" ? "" : `[${this.#secrets.find(({ value }) => value.includes(part))?.name}]`;
+        return name(start) + piece.slice(start.length, piece.length - end.length) + name(end);
+      })
+      .join(cutMark);
+  }
+
+  /** The part of a secret that `text` starts or ends with; empty: none that is long enough. */
+  #edge(text: string, where: "start" | "end"): string {
+    for (const { value } of this.#secrets)
+      for (let length = Math.min(value.length - 1, text.length); length >= leastChars; length -= 1) {
+        const part = where === "start" ? value.slice(-length) : value.slice(0, length);
+        if (where === "start" ? text.startsWith(part) : text.endsWith(part)) return part;
+      }
+    return "";
   }
 
   /** Every text inside of a value that is JSON; bytes and other objects stay as they are. */
   value<T>(value: T): T {
     if (this.#secrets.length === 0) return value;
     return this.#inside(value, 0) as T;
+  }
+
+  /** The same object, since its kind and code say what happened: its words, those of its causes, and the answer that some bring along. */
+  error(error: unknown): unknown {
+    if (!(error instanceof Error)) return this.value(error);
+    let one: unknown = error;
+    for (let depth = 0; depth < causes && one instanceof Error; depth += 1) {
+      for (const name of told) this.#mend(one, name);
+      one = one.cause;
+    }
+    return error;
+  }
+
+  #mend(error: Error, name: string): void {
+    const said: unknown = Reflect.get(error, name);
+    if (typeof said === "string" ? this.text(said) === said : name !== "data" || said === undefined) return;
+    // Refused where it cannot be written: nobody's words are.
+    Reflect.set(error, name, this.value(said));
   }
 
   /** Up to where `text` can be told, whatever comes after it: before what could become a secret, and through none that is whole. */
@@ -56,6 +114,17 @@ export class SecretMask {
       }
     }
     return end;
+  }
+
+  /** How far before the end what has to be held back may begin: a few secrets that overlap, in bytes. */
+  get reachBytes(): number {
+    return 4 * Math.max(0, ...this.#secrets.map(({ value }) => Buffer.byteLength(value)));
+  }
+
+  /** How many bytes at the end cannot be told while more may come. `end` ends with a whole character. */
+  heldBytes(end: Uint8Array): number {
+    const text = new TextDecoder("utf-8").decode(end);
+    return Buffer.byteLength(text.slice(this.safeEnd(text)));
   }
 
   /** How much of the end of `text` a secret could begin with. */

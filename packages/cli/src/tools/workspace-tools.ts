@@ -63,7 +63,7 @@ export function workspaceTools(options: WorkspaceToolsOptions): ToolSet {
   for (const folder of readable) workspace.giveForReading(folder);
   const memory = new FileMemory();
   const archive = new CommandArchive(commandDir);
-  const jobs = new Jobs(archive, workspace.root);
+  const jobs = new Jobs(archive, workspace.root, mask);
   const spill = new SpillFolder(spillDir, (folder) => workspace.giveForReading(folder));
   const tools = {
     read: readTool(workspace, memory, options.images),

@@ -24,11 +24,11 @@ export function writeTool(workspace: Workspace, memory: FileMemory): Tool<z.infe
     inputSchema,
     effect: "write",
     locks: ({ path }) => workspace.lock(path, "write"),
-    async execute({ path, content }, { signal, idempotencyKey }) {
+    async execute({ path, content }, { signal, idempotencyKey, session }) {
       const place = await workspace.resolve(path, "write");
       return await memory.exclusively(place.real, async () => {
         const old = await targetContent(place);
-        checkSeen(memory, place, old);
+        checkSeen(memory.seen({ session, real: place.real }), place, old);
         await replaceFile({
           real: place.real,
           content,
@@ -38,20 +38,20 @@ export function writeTool(workspace: Workspace, memory: FileMemory): Tool<z.infe
         }).catch((error: unknown) => {
           throw signal.aborted || error instanceof PawlError ? error : fileFailure("writing", place.shown, error);
         });
-        memory.remember(place.real, contentHash(content));
+        memory.remember({ session, real: place.real }, contentHash(content));
         const lines = counted(lineCount(content), "line");
         if (old === undefined) return `created ${place.shown} (${lines})`;
         return `replaced ${place.shown} (${lines}, before ${lineCount(old.toString("utf8"))})`;
       });
     },
-    async reconcile({ input, idempotencyKey }) {
+    async reconcile({ input, idempotencyKey, session }) {
       const place = await workspace.resolve(input.path, "write").catch(() => undefined);
       if (place === undefined) return { verdict: "unknown" };
       // First the fence, then the look: the other way round the body could finish in between.
       const prevented = await preventReplacement(place.real, idempotencyKey);
       const content = await readFile(place.real).catch(() => undefined);
       if (content?.equals(Buffer.from(input.content))) {
-        memory.remember(place.real, contentHash(content));
+        memory.remember({ session, real: place.real }, contentHash(content));
         return {
           verdict: "done",
           output: `${place.shown} holds exactly this content (looked at after an interruption)`,
@@ -63,9 +63,8 @@ export function writeTool(workspace: Workspace, memory: FileMemory): Tool<z.infe
   });
 }
 
-function checkSeen(memory: FileMemory, place: Place, old: Buffer | undefined): void {
+function checkSeen(seen: string | undefined, place: Place, old: Buffer | undefined): void {
   if (old === undefined || old.length === 0) return;
-  const seen = memory.seen(place.real);
   if (seen === undefined) {
     throw new PawlError(
       "INVALID_INPUT",

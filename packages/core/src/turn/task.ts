@@ -79,22 +79,28 @@ export function taskTool(options: TaskOptions): Tool<TaskInput> {
       const { runtime, watch } = options;
       const agent = agentOf(options, input.agent);
       const place = placeOf(parent, idempotencyKey);
-      const child = await childOf(runtime, place, parent, input);
-      progress({ session: child.id });
-      const { state, result } = await foundOf(child, place.input);
-      if (result) return told(result);
-      const turn =
-        state === "open"
-          ? child.resume(agent, { signal })
-          : child.run(agent, input.prompt, { signal, id: place.input });
-      for await (const item of turn) {
-        watch?.(item, { session: child.id, parent, call, agent: input.agent });
-        if (item.type === "entry" && item.entry.event.type === "tool.entered")
-          progress({ session: child.id, output: item.entry.event.tool });
+      try {
+        const child = await childOf(runtime, place, parent, input);
+        progress({ session: child.id });
+        const { state, result } = await foundOf(child, place.input);
+        if (result) return told(result);
+        const turn =
+          state === "open"
+            ? child.resume(agent, { signal })
+            : child.run(agent, input.prompt, { signal, id: place.input });
+        for await (const item of turn) {
+          watch?.(item, { session: child.id, parent, call, agent: input.agent });
+          if (item.type === "entry" && item.entry.event.type === "tool.entered")
+            progress({ session: child.id, output: item.entry.event.tool });
+        }
+        const ended = await turn.result;
+        if (signal.aborted) throw new Error(`The task is closed; its log is session ${child.id}.`);
+        return told(ended);
+      } catch (error) {
+        const words = takenAway(error, place.session);
+        if (signal.aborted || words === undefined) throw error;
+        return said(words, true);
       }
-      const ended = await turn.result;
-      if (signal.aborted) throw new Error(`The task is closed; its log is session ${child.id}.`);
-      return told(ended);
     },
     async reconcile({ input, session: parent, idempotencyKey, signal }) {
       const place = placeOf(parent, idempotencyKey);
@@ -166,6 +172,15 @@ async function foundOf(
   if (report.result) return { state: "ended", result: report.result };
   if (claimed) return { state: "open" };
   return { state: (await child.queue()).some(({ id }) => id === input) ? "waits" : "new" };
+}
+
+/** What a person, or another process, has done to the child meanwhile. As a plain failure it would be given once more, and done twice. */
+function takenAway(error: unknown, session: string): string | undefined {
+  if (isPawlError(error, "SESSION_NOT_FOUND"))
+    return `The task did not complete: session ${session} has been deleted meanwhile, and its log with it. What it did up to then stands; look at it before you go on.`;
+  if (isPawlError(error, "SESSION_BUSY"))
+    return `The task goes on without this call: ${error.message}. Do not give it again; look at what it has done.`;
+  return undefined;
 }
 
 function told({ outcome, failure, text, session }: TurnResult): { content: Part[]; isError: boolean } {
