@@ -251,3 +251,13 @@ describe("an input with an id", () => {
     assert.equal(eventsOf(await session.entries(), "turn.started").length, 1);
   });
 });
+
+test("a child's title is the first line of its task, cut between characters", async () => {
+  const family = new Family();
+  const prompt = `${"🪲".repeat(100)}\nmore`;
+  const parent = { ...family.parent(family.world.process()), model: once("task", { agent: "worker", prompt }, "done") };
+  const session = await family.world.session();
+  await family.world.effects.run(session.run(parent, "go").result);
+  const child = await family.child();
+  assert.equal((await child?.summary())?.head.title, "🪲".repeat(72));
+});

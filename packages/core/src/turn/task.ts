@@ -142,7 +142,7 @@ function placeOf(parent: string, key: string): ChildPlace {
 
 async function childOf(runtime: Runtime, place: ChildPlace, parent: string, input: TaskInput): Promise<Session> {
   const cwd = (await runtime.store.get(parent))?.head.cwd;
-  const title = (input.title ?? input.prompt).slice(0, 72);
+  const title = titleOf(input);
   const facts = { title, agent: input.agent, labels: { parent }, ...(cwd === undefined ? {} : { cwd }) };
   try {
     return await createSession(runtime, place.session, facts);
@@ -150,6 +150,14 @@ async function childOf(runtime: Runtime, place: ChildPlace, parent: string, inpu
     if (!isPawlError(error, "SESSION_EXISTS")) throw error;
     return openSession(runtime, place.session);
   }
+}
+
+/** Lists show one line of it. */
+const titleChars = 72;
+
+function titleOf({ title, prompt }: TaskInput): string {
+  const [first = ""] = (title ?? prompt).trim().split("\n", 1);
+  return [...first].slice(0, titleChars).join("");
 }
 
 /** How far the child is with its input. */
