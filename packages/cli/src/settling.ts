@@ -1,11 +1,10 @@
 /** `pawl settle`: the turn of a dead process is closed, and nothing runs. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { openSession, type Runtime, type ToolSet, taskTool } from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
 import { addressNotes, commandLine, lastModel } from "./next-command.ts";
-import { storeFolder } from "./place.ts";
+import { storePlaces } from "./place.ts";
 import { subagents } from "./subagents.ts";
 import { Timeline } from "./timeline.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
@@ -50,8 +49,8 @@ export function settleSession(address: string, options: VisitOptions): Promise<n
 /** What looks for the results of calls that were running. A folder that is gone tells nothing. */
 function toolsOf(cwd: string, { store }: VisitOptions): ToolSet {
   if (!existsSync(cwd)) return {};
-  const dir = storeFolder(store);
-  return workspaceTools({ cwd, spillDir: join(dir, "spill"), commandDir: join(dir, "commands") });
+  const { spill, commands } = storePlaces(store);
+  return workspaceTools({ cwd, spillDir: spill, commandDir: commands });
 }
 
 /** A task that was under way is closed with its parent: none is left open behind a result. */
