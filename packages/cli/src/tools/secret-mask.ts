@@ -5,8 +5,8 @@
  * Invariants: a secret that comes in pieces is masked like a whole one; text without a secret goes through as it is.
  */
 
-/** Shorter ones are words that stand in any text. */
-const leastChars = 8;
+/** What is no longer is a word that stands in any text. */
+const wordChars = 8;
 
 export interface Secret {
   /** What stands in its place, in brackets. */
@@ -23,7 +23,7 @@ export class SecretMask {
       // As it stands inside of JSON, where it has signs that are written otherwise there.
       { name, value: JSON.stringify(value).slice(1, -1) },
     ]);
-    const long = forms.filter(({ value }) => value.length > leastChars);
+    const long = forms.filter(({ value }) => value.length > wordChars);
     // The longest first: one may begin with another.
     this.#secrets = [...new Map(long.map((one) => [one.value, one])).values()].sort(
       (a, b) => b.value.length - a.value.length,
