@@ -149,6 +149,19 @@ test("after a sudden death the job goes on, and another process sees what it say
   assert.equal(never.verdict, "unknown", "an archive younger than the call proves nothing");
 });
 
+const blind = process.platform === "linux" ? false : "no start times here: whether a process lives cannot be told";
+
+test("a job of a process that lives is listed to no other", { skip: blind }, async (t) => {
+  const folder = new Folder(t);
+  const { child, said } = host(t, folder, "stay", "exec sleep 600");
+  await said.linesSeen(1);
+  const later = again(t, folder);
+  assert.equal(await later.call("job_output", {}), "There are no jobs.");
+  await killed(child);
+  assert.match(await later.call("job_output", {}), /^job-\w+ {2}running/);
+  await later.call("job_kill", { id: said.lines[0]?.split(" ")[0] });
+});
+
 test("another process ends a job that a dead one has left", async (t) => {
   const folder = new Folder(t);
   const { child, said } = host(t, folder, "stay", "echo $$ > pid; exec sleep 600");
