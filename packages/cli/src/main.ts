@@ -3,6 +3,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import packageJson from "../package.json" with { type: "json" };
 import { badInput, exitHelp, exitOfError } from "./exit.ts";
 import { addSetupCommands } from "./setup-commands.ts";
+import { anyWay, withStore } from "./store-options.ts";
 
 const program = new Command("pawl")
   .description("A coding agent whose turns never slip back.")
@@ -69,12 +70,6 @@ function withModel(command: Command): Command {
     .addOption(new Option("--yes", "the same as --mode all").conflicts("mode"))
     .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
 }
-
-function withStore(command: Command): Command {
-  return command.option("--store <DIR>", "where sessions are kept").option("--json", "for programs");
-}
-
-const anyWay = "its id, its name, or at least 6 characters that its id begins with";
 
 let exitCode = 0;
 
