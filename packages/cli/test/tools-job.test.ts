@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { SecretMask } from "../src/tools/secret-mask.ts";
 import { Running } from "./pawl-world.ts";
 import { appears, gone, isAlive } from "./supervisor-world.ts";
 import { Folder } from "./tools-call.ts";
@@ -92,6 +93,19 @@ test("the ninth job is refused by name of the others; a long output is cut and k
   const path = /characters left out; what it says is in (\S+) /.exec(text)?.[1] ?? "";
   assert.match(text, /the end\n\[job-\w+ has ended\]\n\[exit code 0\]$/);
   assert.ok(readFileSync(path).length < 33_000_000);
+});
+
+test("a secret is masked also where a job's long output is cut in the middle of it", async (t) => {
+  const value = "sk-0123456789abcdefghij";
+  const folder = new Folder(t, {}, { mask: new SecretMask([{ name: "KEY", value }]) });
+  for (const lead of [0, 7, 14]) {
+    const half = `$(printf sk-0123456789; printf abcdefghij)`;
+    const command = `s=${half}; printf '%0${lead}d' 0; for i in $(seq 9000); do printf %s "$s"; done`;
+    const id = await started(folder, command, `cut-${lead}`);
+    const text = await folder.call("job_output", { id, waitMs: 60_000 });
+    assert.match(text, /characters left out/);
+    assert.doesNotMatch(text, /abcdefghij|sk-01/);
+  }
 });
 
 test("an id that is none names those that there are; an empty list says so", async (t) => {

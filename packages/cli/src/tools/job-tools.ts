@@ -1,6 +1,7 @@
 import { defineTool, type Tool } from "@pawl/core";
 import { z } from "zod";
 import type { Jobs } from "./jobs.ts";
+import type { SecretMask } from "./secret-mask.ts";
 import type { SpillFolder } from "./spill-folder.ts";
 
 /** Below the runtime's deadline for a tool that says nothing of its own. */
@@ -23,7 +24,7 @@ const outputSchema = z.object({
 const killSchema = z.object({ id });
 
 /** What a job said since the last look (in this process), and how it is; without `id`, the list of jobs. */
-export function jobOutputTool(jobs: Jobs, spill: SpillFolder): Tool<z.infer<typeof outputSchema>> {
+export function jobOutputTool(jobs: Jobs, spill: SpillFolder, mask: SecretMask): Tool<z.infer<typeof outputSchema>> {
   return defineTool({
     description:
       "Gives what a background job (bash with background) has said since you last looked, and whether it runs or how it ended. " +
@@ -40,12 +41,12 @@ export function jobOutputTool(jobs: Jobs, spill: SpillFolder): Tool<z.infer<type
       const job = await jobs.find(id);
       if (waitMs > 0) await job.wait(waitMs, until, signal);
       signal.throwIfAborted();
-      return await job.report(spill);
+      return await job.report(spill, mask);
     },
   });
 }
 
-export function jobKillTool(jobs: Jobs, spill: SpillFolder): Tool<z.infer<typeof killSchema>> {
+export function jobKillTool(jobs: Jobs, spill: SpillFolder, mask: SecretMask): Tool<z.infer<typeof killSchema>> {
   return defineTool({
     description: "Ends a background job with all that it started, and gives the rest of its output.",
     inputSchema: killSchema,
@@ -58,7 +59,7 @@ export function jobKillTool(jobs: Jobs, spill: SpillFolder): Tool<z.infer<typeof
         await jobs.kill(job);
         await job.wait(endMs, "end", signal);
       }
-      return await job.report(spill);
+      return await job.report(spill, mask);
     },
   });
 }

@@ -13,6 +13,7 @@ import { CommandOutput } from "./command-output.ts";
 import { endNotes } from "./command-result.ts";
 import { OutputReader } from "./output-reader.ts";
 import { endGroup, hasMarkedMember, termGraceMs } from "./process-group.ts";
+import type { SecretMask } from "./secret-mask.ts";
 import type { SpillFolder } from "./spill-folder.ts";
 import type { Answer } from "./supervisor-link.ts";
 import { visibleLine } from "./text.ts";
@@ -119,9 +120,9 @@ export class Job {
   }
 
   /** What it said since the last time, and how it is. */
-  async report(spill: SpillFolder): Promise<string> {
+  async report(spill: SpillFolder, mask: SecretMask): Promise<string> {
     await this.refresh();
-    const output = new CommandOutput(() => undefined);
+    const output = new CommandOutput(() => undefined, mask);
     const missing = await this.#readOn(output);
     const whereabouts = async () => {
       if (missing !== undefined) return `some of it could not be kept: ${missing}`;
