@@ -30,6 +30,16 @@ test("every command's help has an example; each that a program may read has --js
   }
 });
 
+test("a reader that has gone is no crash, whatever the command", async (t) => {
+  const world = new World(t);
+  for (const args of [["--help"], ["config", "--json"], ["completion", "bash"], ["sessions", "--store", world.store]]) {
+    const running = world.start(args);
+    running.process.stdout?.destroy();
+    const { code, stderr } = await running.ended;
+    assert.deepEqual([code, stderr], [141, ""], args.join(" "));
+  }
+});
+
 describe("completion", () => {
   test("bash completes commands, inner commands, options, choices and folders", async (t) => {
     const world = new World(t);
