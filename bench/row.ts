@@ -1,7 +1,8 @@
 /**
  * What one row of the bench is: two cases that run in processes of their own, and how a pair of them is judged.
  *
- * Limits are ratios to a baseline of the same round, so that they mean the same on any machine. Nothing here fails a
+ * Limits are ratios to a baseline of the same round, so that they mean the same on any machine; where a person waits, they
+ * are times. Nothing here fails a
  * build: a shared machine is noisy, and a threshold that is wrong once a week is soon ignored.
  */
 
@@ -22,7 +23,7 @@ export interface Row {
   /** Unit of both cases' `value`. */
   unit: string;
   /** Unit of the score and its limits: `x` is a ratio. */
-  scoreUnit: "x" | " MB" | " KB";
+  scoreUnit: "x" | " MB" | " KB" | " ms";
   better: "lower" | "higher";
   target: number;
   stretch: number;

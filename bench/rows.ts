@@ -23,4 +23,7 @@ export const rows: { readonly [name: string]: () => Promise<Row> } = {
   E3: async () => (await import("./e3-memory.ts")).row,
   F1: async () => (await import("./f1-commits.ts")).row,
   F2: async () => (await import("./f2-commit.ts")).row,
+  G1: async () => (await import("./g1-start.ts")).row,
+  G1F: async () => (await import("./g1-start.ts")).frame,
+  G2: async () => (await import("./g2-size.ts")).row,
 };

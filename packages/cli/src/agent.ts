@@ -1,22 +1,30 @@
 /** The coding agent: instructions, tools and rules for one workspace. */
 
 import { platform } from "node:os";
-import { type Agent, type Runtime, type ToolSet, taskTool } from "@pawl/core";
+import { type Agent, type Approver, type Runtime, type ToolSet, taskTool } from "@pawl/core";
 import type { Mode } from "./config/schema.ts";
 import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
 import { storePlaces } from "./place.ts";
-import { Questions } from "./question.ts";
 import type { Setup } from "./setup.ts";
 import { folderSnapshotter } from "./snapshot/snapshotter.ts";
 import { subagents } from "./subagents.ts";
 import type { TaskWatch } from "./task-watch.ts";
+import type { Asker } from "./tools/ask.ts";
 import { allowedNames, commandEnvironment, withheldSecrets } from "./tools/command-env.ts";
 import { maskedTools } from "./tools/masked-tools.ts";
 import { realPath } from "./tools/real-path.ts";
 import type { Sandbox } from "./tools/sandbox.ts";
 import { SecretMask } from "./tools/secret-mask.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
+
+/** Who sits there and can be asked. */
+export interface Person {
+  approver: Approver;
+  asker: Asker;
+  /** They have said yes to everything in this run. */
+  readonly allAllowed: boolean;
+}
 
 export interface AgentOptions {
   runtime: Runtime;
@@ -26,7 +34,8 @@ export interface AgentOptions {
   cwd: string;
   /** The store's folder: beside the log stand long outputs, what recovery needs of commands, and the states of folders. */
   dir: string;
-  questions: Questions;
+  /** Undefined: nobody can be asked, and what would be asked is refused at once. */
+  person: Person | undefined;
   /** Hears what happens in the sessions of tasks. */
   tasks: TaskWatch;
   /** Tools beside those of the workspace: of MCP servers. */
@@ -39,7 +48,7 @@ export function codingAgent({
   sandbox,
   cwd,
   dir,
-  questions,
+  person,
   tasks,
   serverTools = {},
 }: AgentOptions): Agent {
@@ -61,7 +70,7 @@ export function codingAgent({
       readable: setup.guidance.readable,
       mask,
       images: chosen.images,
-      asker: Questions.possible ? questions.asker : undefined,
+      asker: person?.asker,
     }),
     ...maskedTools(serverTools, mask),
   });
@@ -73,9 +82,9 @@ export function codingAgent({
     permission: permissionFor(setup.config.values, {
       cwd,
       real: (path) => realPath(cwd, path),
-      allAllowed: () => questions.allAllowed,
+      allAllowed: () => person?.allAllowed ?? false,
     }),
-    ...(Questions.possible ? { approver: questions.approver } : {}),
+    ...(person ? { approver: person.approver } : {}),
     ...(price ? { price: (usage) => priceOf(usage, price) } : {}),
     ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),

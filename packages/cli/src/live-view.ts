@@ -5,6 +5,7 @@
  * pipe, standard output gets committed text only, and the story goes to standard error.
  */
 import { type EventOf, isRetracted, type LiveItem, type LogEntry, limit, textOf } from "@pawl/core";
+import { excerptOf } from "./excerpt.ts";
 import type { StatusLine } from "./status-line.ts";
 import { columnsOf, counted, cut, line, printable, seconds, type Tone, ticking, toned, wrapped } from "./style.ts";
 import { isAsking } from "./tools/asking.ts";
@@ -20,9 +21,6 @@ import {
   strippedWords,
   summaryFailureWords,
 } from "./words.ts";
-
-/** Lines of a tool's output that are shown; the whole is in the log. */
-const shownLines = 8;
 
 export interface LiveViewOptions {
   /** What the model says. */
@@ -330,14 +328,9 @@ export class LiveView {
     this.#showRunning();
   }
 
-  /** A command says at its end what became of it; everything else begins with what matters. */
   #excerpt(lines: readonly string[], endMatters: boolean): void {
-    const tell = (text: string) => this.line("quiet", this.#fit(`  │ ${text.replaceAll("\t", "  ")}`));
-    const left = lines.length - shownLines;
-    const head = left <= 0 || !endMatters ? shownLines : 2;
-    for (const each of lines.slice(0, head)) tell(each);
-    if (left > 0) tell(`… ${counted(endMatters ? left + 1 : left, "more line")}`);
-    if (left > 0 && endMatters) for (const each of lines.slice(head + left + 1)) tell(each);
+    for (const text of excerptOf(lines, endMatters))
+      this.line("quiet", this.#fit(`  │ ${text.replaceAll("\t", "  ")}`));
   }
 
   #fit(text: string, reserved = 0): string {

@@ -72,13 +72,19 @@ function withModel(command: Command): Command {
         "off",
       ]),
     )
-    .addOption(new Option("--yes", "the same as --mode all").conflicts("mode"))
-    .option("--json", "one event per line; the last line is a summary (its usage counts every request, lost ones too)");
+    .addOption(new Option("--yes", "the same as --mode all").conflicts("mode"));
+}
+
+function withSummary(command: Command): Command {
+  return command.option(
+    "--json",
+    "one event per line; the last line is a summary (its usage counts every request, lost ones too)",
+  );
 }
 
 let exitCode = 0;
 
-withModel(program.command("run"))
+withSummary(withModel(program.command("run")))
   .description("run one turn in a folder")
   .argument("<prompt>", "what is to be done")
   .option("--session <ID>", "create this session, or go on with it (its id, or its name)")
@@ -96,7 +102,7 @@ Examples:
     exitCode = await runPrompt(prompt, options);
   });
 
-withModel(program.command("resume"))
+withSummary(withModel(program.command("resume")))
   .description("go on inside a turn whose process died")
   .argument("<id>", `the session: ${anyWay}`)
   .addHelpText("after", "\nExample:\n  pawl resume s_01K9WBZ --model openai:gpt-5")
@@ -105,7 +111,7 @@ withModel(program.command("resume"))
     exitCode = await resumeSession(id, options);
   });
 
-withModel(program.command("continue"))
+withSummary(withModel(program.command("continue")))
   .description("follow a turn that failed, was rate-limited or was stopped, without a new input")
   .argument("<id>", `the session: ${anyWay}`)
   .addHelpText("after", "\nExample:\n  pawl continue s_01K9WBZ --model anthropic:claude-sonnet-4-5")
@@ -121,6 +127,19 @@ withStore(program.command("settle"))
   .action(async (id, options) => {
     const { settleSession } = await import("./settling.ts");
     exitCode = await settleSession(id, options);
+  });
+
+withModel(program.command("chat"))
+  .description("an interactive session in this folder: the latest one, or another; `pawl` alone is the same")
+  .argument("[id]", `the session: ${anyWay}`)
+  .option("--plain", "line by line, nothing is drawn again: for screen readers, dumb terminals and pipes")
+  .addHelpText(
+    "after",
+    "\nExamples:\n  pawl --model openai:gpt-5\n  pawl chat release\n  pawl chat --plain < questions.txt",
+  )
+  .action(async (id, options) => {
+    const { runChat } = await import("./chat/main.ts");
+    exitCode = await runChat(id, options);
   });
 
 withStore(program.command("sessions"))
@@ -352,8 +371,16 @@ async function refuse({ code, message }: CommanderError): Promise<number> {
   return badInput;
 }
 
+/** `pawl` alone, and with options that no command stands before, is a chat, where there is a person to talk to. */
+function spoken(args: readonly string[]): string[] {
+  const own = args.some((arg) => ["-h", "--help", "-v", "--version"].includes(arg));
+  const isChat = !own && (args[0] === undefined || args[0].startsWith("-"));
+  const isPerson = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  return isChat && isPerson ? ["chat", ...args] : [...args];
+}
+
 try {
-  await program.parseAsync();
+  await program.parseAsync(spoken(process.argv.slice(2)), { from: "user" });
 } catch (error) {
   if (error instanceof CommanderError) {
     // Help and version are no errors; commander has printed them.

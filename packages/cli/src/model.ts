@@ -56,7 +56,7 @@ export async function chooseModel(options: ModelOptions, surroundings: ModelSurr
   const keys = Object.values(endpoints).flatMap(({ keyEnv, model }) => (model === undefined ? [] : [keyEnv]));
   throw new PawlError(
     "INVALID_INPUT",
-    `no model: set one of ${keys.join(", ")}; or use a server on this machine with --local; or name one with --model PROVIDER:ID. ` +
+    `no model: set one of ${keys.join(", ")}; or use a server on this machine with --local; or name one with --model PROVIDER:ID, in a chat /model PROVIDER:ID. ` +
       "To see Pawl at work without any: pawl demo",
   );
 }

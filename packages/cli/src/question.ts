@@ -119,16 +119,16 @@ export function nextLine(signal: AbortSignal): Promise<string | undefined> {
   });
 }
 
-function asked({ tool, input }: PermissionQuestion): string {
+export function asked({ tool, input }: PermissionQuestion): string {
   const text = JSON.stringify(input) ?? "";
-  const lines = detail(input);
+  const lines = questionDetail(input);
   const shown = lines.slice(0, shownLines).map((each) => toned("plain", `  │ ${printable(each)}`, process.stderr));
   if (lines.length > shownLines) shown.push(`  │ … ${lines.length - shownLines} more lines`);
   return `${toned("warn", `? ${callWords(tool, text, 72)}`, process.stderr)}\n${shown.map((each) => `${each}\n`).join("")}`;
 }
 
 /** What a person has to see before a yes: the whole command, the edits, the content. */
-function detail(input: unknown): string[] {
+export function questionDetail(input: unknown): string[] {
   const { command, edits, content } = (input ?? {}) as { [name: string]: unknown };
   if (typeof command === "string") return command.split("\n");
   if (typeof content === "string") return content.split("\n");

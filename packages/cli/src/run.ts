@@ -17,7 +17,7 @@ import { exitOfOutcome } from "./exit.ts";
 import { Hurry } from "./hurry.ts";
 import { Interruption } from "./interruption.ts";
 import { LiveView } from "./live-view.ts";
-import type { ServersConfig } from "./mcp/server-config.ts";
+import { namedServers } from "./mcp/named-servers.ts";
 import type { ConnectedServers } from "./mcp/servers.ts";
 import type { ChosenModel } from "./model.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
@@ -111,7 +111,13 @@ async function watched(
     const sandbox = await sandboxOf(setup, cwd, dir);
     if (sandbox.notice !== undefined) setup.notices.push(sandbox.notice);
     const tasks = new TaskWatch();
-    servers = await connectedServers(options, setup, cwd, interruption.signal);
+    servers = await namedServers({
+      configured: setup.config.values.mcpServers,
+      file: options.mcpConfig,
+      cwd,
+      signal: interruption.signal,
+      warn: (text) => void process.stderr.write(`pawl: ${text}\n`),
+    });
     const serverTools = await servers?.tools();
     const agent = codingAgent({
       runtime: opened,
@@ -119,7 +125,7 @@ async function watched(
       sandbox,
       cwd,
       dir,
-      questions,
+      person: Questions.possible ? questions : undefined,
       tasks,
       ...(serverTools ? { serverTools } : {}),
     });
@@ -155,25 +161,6 @@ function asGiven(options: RunOptions, { chosen }: Setup): RunOptions {
   if (options.local === undefined) return options;
   const { local: _, ...others } = options;
   return { ...others, model: chosen.word, baseUrl: chosen.url };
-}
-
-/** Undefined where none is named: then nothing of it is loaded. A server of the file counts where both name one. */
-async function connectedServers(
-  { mcpConfig }: RunOptions,
-  { config }: Setup,
-  cwd: string,
-  signal: AbortSignal,
-): Promise<ConnectedServers | undefined> {
-  const named: ServersConfig = { ...config.values.mcpServers, ...(await serversOf(mcpConfig)) };
-  if (Object.keys(named).length === 0) return undefined;
-  const { connectServers } = await import("./mcp/servers.ts");
-  return connectServers(named, { cwd, signal, warn: (text) => void process.stderr.write(`pawl: ${text}\n`) });
-}
-
-async function serversOf(file: string | undefined): Promise<ServersConfig> {
-  if (file === undefined) return {};
-  const { readServersFile } = await import("./mcp/config-file.ts");
-  return readServersFile(file);
 }
 
 /** A disk that stayed full: what was done is in the log, and the turn can be taken up again. */

@@ -104,6 +104,7 @@ export {
 export { isTaskSession, type Subagent, type TaskInput, type TaskOptions, taskTool } from "./turn/task.ts";
 export { laws, verify } from "./turn/verify.ts";
 export type { WatchOptions } from "./turn/watch.ts";
+export { createWorker, type Worker, type WorkerOptions } from "./turn/worker.ts";
 export type { SnapshotRequest, Snapshotter } from "./turn/workspace-snapshot.ts";
 export { type Account, type Books, booksFold } from "./view/books.ts";
 export type { LiveItem, PendingApproval } from "./view/live.ts";

@@ -13,3 +13,4 @@ export {
   think,
 } from "./testing/model.ts";
 export { storeContract } from "./testing/store-contract.ts";
+export { notes as noteRecords } from "./testing/store-world.ts";

@@ -16,15 +16,16 @@ import { createSession, openSession, type Runtime, type Session } from "../src/t
 import { verify } from "../src/turn/verify.ts";
 
 export class TurnWorld {
-  readonly effects = new FakeEffects();
+  readonly effects: FakeEffects;
   readonly #dead = new Set<string>();
   readonly #accepted = new Map<string, string[]>();
   #holders = 0;
   readonly store: Store;
 
-  constructor() {
-    const { clock } = this.effects;
-    const store = memoryStore({ clock, isAlive: (holder: Holder) => (this.#dead.has(holder.id) ? false : undefined) });
+  /** `open` brings another store than the one in memory; whatever it waits for belongs to what `effects` settles. */
+  constructor(effects = new FakeEffects(), open: (world: TurnWorld) => Store = memoryStoreOf) {
+    this.effects = effects;
+    const store = open(this);
     const post = store.post.bind(store);
     store.post = async (session, one) => {
       const said = await post(session, one);
@@ -34,6 +35,8 @@ export class TurnWorld {
     };
     this.store = store;
   }
+
+  readonly isAlive = (holder: Holder): boolean | undefined => (this.#dead.has(holder.id) ? false : undefined);
 
   /** Inputs and steers that were acknowledged. */
   accepted(session = "s"): readonly string[] {
@@ -59,6 +62,10 @@ export class TurnWorld {
   open(id = "s"): Promise<Session> {
     return openSession(this.process(), id);
   }
+}
+
+function memoryStoreOf({ effects: { clock }, isAlive }: TurnWorld): Store {
+  return memoryStore({ clock, isAlive });
 }
 
 /** The deadline that marks a tool body among other timers. */

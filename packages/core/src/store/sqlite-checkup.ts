@@ -9,10 +9,10 @@
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { type Finding, good, note, wrong } from "./finding.ts";
+import { holderOf } from "./json-column.ts";
 import { storeFault } from "./sqlite-fault.ts";
 import { format, formatOf } from "./sqlite-migration.ts";
 import { openDatabase } from "./sqlite-open.ts";
-import { holderOf } from "./sqlite-text.ts";
 import type { Holder } from "./store.ts";
 
 /** An import moves on every few milliseconds; one that has not for so long has no process. */

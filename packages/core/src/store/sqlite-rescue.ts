@@ -10,10 +10,10 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { PawlError } from "../error.ts";
+import { holderOf } from "./json-column.ts";
 import { isDamage } from "./sqlite-checkup.ts";
 import { formatOf } from "./sqlite-migration.ts";
 import { openDatabase } from "./sqlite-open.ts";
-import { holderOf } from "./sqlite-text.ts";
 import type { Holder } from "./store.ts";
 
 type Row = Record<string, SQLOutputValue>;

@@ -2,7 +2,7 @@
  * What a list shows of a session, between the threads: a row travels as SQLite gave it, and becomes an object where it is
  * read. Cloning fifty flat rows costs a third of cloning fifty objects.
  */
-import { headOf, holderOf } from "./sqlite-text.ts";
+import { headOf, holderOf } from "./json-column.ts";
 import type { LeaseInfo, SessionSummary } from "./store.ts";
 
 /** Of a statement that returns arrays; in the order of {@link SummaryRow}. */

@@ -6,10 +6,10 @@
  *    What fails later is the disk's fault and takes the whole transaction with it.
  */
 import type { DatabaseSync } from "node:sqlite";
+import { holderOf } from "./json-column.ts";
 import { conflict, fenced, noParent, noPost, sessionExists } from "./refusal.ts";
 import { type SessionRow, SessionRows } from "./sqlite-session.ts";
 import { prepareWrites, type WriteStatements } from "./sqlite-statement.ts";
-import { holderOf } from "./sqlite-text.ts";
 import {
   type AcquireCall,
   type AppendCall,

@@ -24,18 +24,29 @@ import { openStep } from "./state.ts";
 import { headerChanged, restartStep, startStep } from "./step.ts";
 import { runTools } from "./tools.ts";
 
-/** Drives until no turn is open and no input waits. Rejects with what made driving impossible. */
+/**
+ * Drives until no turn is open and no input waits, or until it hands over. Rejects with what made driving impossible.
+ */
 export async function drive(driver: Driver): Promise<void> {
   const { ledger, agent } = driver;
   for (;;) {
     try {
       const next = decideNext(ledger.state, agent, await circumstances(driver));
+      if (handsOver(driver, next)) return await ledger.commit();
       if (next.do !== "idle") await perform(driver, next);
       else if (!(await openTurn(driver))) return;
     } catch (error) {
       await failStep(driver, error);
     }
   }
+}
+
+const betweenSteps: ReadonlySet<Next["do"]> = new Set(["start-step", "attempt", "compact"]);
+
+/** Between two steps, or two attempts, nothing is under way that another driver would have to settle. */
+function handsOver({ handover, turnsLeft }: Driver, next: Next): boolean {
+  if (next.do === "idle") return handover?.aborted === true || turnsLeft <= 0;
+  return handover?.aborted === true && betweenSteps.has(next.do);
 }
 
 async function circumstances(driver: Driver): Promise<Circumstances> {
@@ -122,6 +133,7 @@ async function openTurn(driver: Driver): Promise<boolean> {
     return false;
   }
   abort.renew();
+  driver.turnsLeft -= 1;
   acceptInput(driver, input);
   ledger.stage({ type: "turn.started", turn: effects.id("t"), inputs: [input.id] });
   return true;

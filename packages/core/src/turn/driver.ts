@@ -32,6 +32,10 @@ export interface Driver {
   mailRead: boolean;
   /** Ends a wait between attempts early. */
   nudge: Nudge;
+  /** Aborted: the drive ends before its next step, and leaves the turn open for whoever drives next. */
+  handover: AbortSignal | undefined;
+  /** How many turns the drive may still open. */
+  turnsLeft: number;
   /** Calls of the committed message that began before it and have not ended. */
   running: RunningCalls;
   snapshots: WorkspaceSnapshots;

@@ -36,6 +36,11 @@ export class DriverLease {
     return new DriverLease(store, session, effects, answer.epoch, askedAt);
   }
 
+  /** A lease that the store has granted with `claimWork`, asked for at `askedAt` of our monotonic clock. */
+  static adopt(store: Store, session: string, effects: Effects, epoch: number, askedAt: number): DriverLease {
+    return new DriverLease(store, session, effects, epoch, askedAt);
+  }
+
   /** Aborts when the lease could not be renewed in time, or another driver was seen to have it. */
   get lost(): AbortSignal {
     return this.#lost.signal;
@@ -70,6 +75,12 @@ export class DriverLease {
   /** The store has said that another driver took over. */
   lose(reason: unknown): void {
     this.#lost.abort(reason);
+  }
+
+  /** It is renewed no more, and not given back either: it runs out. */
+  rest(): void {
+    this.#released = true;
+    this.#cancel?.();
   }
 
   async release(): Promise<void> {

@@ -18,7 +18,7 @@ import type { Driver } from "./driver.ts";
 import { Inbox } from "./inbox.ts";
 import { readJournal } from "./journal.ts";
 import { DriverLease } from "./lease.ts";
-import { Ledger } from "./ledger.ts";
+import { type Follower, Ledger } from "./ledger.ts";
 import type { Nudge } from "./nudge.ts";
 import { Patience } from "./patience.ts";
 import { settleDoubtfulCalls } from "./recover.ts";
@@ -45,6 +45,10 @@ export interface Reins {
   signal: AbortSignal;
   /** Ends a wait. */
   nudge: Nudge;
+  /** Ends the drive between two steps, and leaves what is open to the next driver. */
+  handover?: AbortSignal;
+  /** Turns that the drive may open; default: as long as inputs wait. */
+  turns?: number;
 }
 
 export async function startDrive(
@@ -52,44 +56,22 @@ export async function startDrive(
   session: string,
   agent: PreparedAgent,
   mode: DriveMode,
-  { feed, signal, nudge }: Reins,
+  reins: Reins,
 ): Promise<TurnResult> {
   const { store, effects, holder } = runtime;
+  const { signal } = reins;
   signal.throwIfAborted();
   // The lease before the post: an input that we cannot drive is refused, not left behind.
   const lease = await DriverLease.acquire(store, session, holder, effects);
   const stopped = joinSignals(signal, lease.lost);
-  const abort = new TurnAbort(stopped.signal);
   const input = (mode.kind === "settle" ? mode.id : undefined) ?? effects.id("in");
   /** The turn to report on, where no input tells it. While the log of a take-over is read, any turn may be it. */
   let ours = mode.kind === "continue" ? effects.id("t") : undefined;
   const report = new Report(session, ({ turn, inputs }) =>
     mode.kind === "settle" ? inputs.includes(input) : ours === undefined || turn === ours,
   );
-  const context = new LiveContext(store, session, targetOf(agent.header));
-  const patience = new Patience(effects, feed, agent.pauseMs, stopped.signal);
-  const ledger = new Ledger({ store, session, lease, effects, feed, patience, followers: [context, report] });
-  const inbox = new Inbox(store, session, (turn) => {
-    if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
-  });
-  const driver: Driver = {
-    session,
-    store,
-    effects,
-    agent,
-    lease,
-    ledger,
-    context,
-    inbox,
-    feed,
-    abort,
-    nudge,
-    running: noCalls,
-    snapshots: new WorkspaceSnapshots(),
-    returned: [],
-    withdrawn: new Set(),
-    mailRead: false,
-  };
+  const driver = driverOf(runtime, session, agent, lease, { ...reins, signal: stopped.signal }, [report]);
+  const { ledger, inbox } = driver;
   try {
     await ledger.load();
     if (mode.kind === "take-over") ours = interruptedTurn(driver);
@@ -146,6 +128,68 @@ function openTurnOf({ ledger, session }: Driver): string {
     "INVALID_INPUT",
     `session ${session} has no open turn to close; ${nextOf(ledger.state, session)}`,
   );
+}
+
+/** Goes on with whatever a claimed session has to do, under the lease of the claim, which stays the caller's to give back. */
+export async function driveClaimed(
+  runtime: Runtime,
+  session: string,
+  agent: PreparedAgent,
+  lease: DriverLease,
+  reins: Reins,
+): Promise<void> {
+  const stopped = joinSignals(reins.signal, lease.lost);
+  const driver = driverOf(runtime, session, agent, lease, { ...reins, signal: stopped.signal }, []);
+  const { ledger, inbox } = driver;
+  try {
+    await ledger.load();
+    // A turn that was open at the cut of a fork goes on in the parent, if anywhere.
+    if (ledger.state.turn && ledger.state.turn.session !== session) await settleInterrupted(driver);
+    inbox.open();
+    await inbox.refresh();
+    await drive(driver);
+  } finally {
+    stopped.release();
+    inbox.close();
+  }
+}
+
+/** The signal of its reins says that the drive is to end, or that the lease is lost. */
+function driverOf(
+  { store, effects }: Runtime,
+  session: string,
+  agent: PreparedAgent,
+  lease: DriverLease,
+  { feed, signal, nudge, handover, turns = Number.POSITIVE_INFINITY }: Reins,
+  followers: Follower[],
+): Driver {
+  const abort = new TurnAbort(signal);
+  const context = new LiveContext(store, session, targetOf(agent.header));
+  const patience = new Patience(effects, feed, agent.pauseMs, signal);
+  const ledger = new Ledger({ store, session, lease, effects, feed, patience, followers: [context, ...followers] });
+  const inbox = new Inbox(store, session, (turn) => {
+    if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
+  });
+  return {
+    session,
+    store,
+    effects,
+    agent,
+    lease,
+    ledger,
+    context,
+    inbox,
+    feed,
+    abort,
+    nudge,
+    handover,
+    turnsLeft: turns,
+    running: noCalls,
+    snapshots: new WorkspaceSnapshots(),
+    returned: [],
+    withdrawn: new Set(),
+    mailRead: false,
+  };
 }
 
 /** Also where a fork was cut inside a turn of its parent there is none: that one goes on in the parent, if anywhere. */

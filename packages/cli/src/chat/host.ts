@@ -1,0 +1,186 @@
+/**
+ * What a chat drives sessions with: the runtime, a folder, a model that may be chosen late, servers, and who is asked.
+ *
+ * The person's side of a question is a promise here; the keys that settle it are the desk's.
+ */
+import type { Agent, ApprovalAnswer, LogEntry, PermissionQuestion, Runtime, TurnResult } from "@pawl/core";
+import { adviceOn } from "../advice.ts";
+import { codingAgent, type Person } from "../agent.ts";
+import { proposedGrant } from "../grant.ts";
+import { namedServers } from "../mcp/named-servers.ts";
+import type { ConnectedServers } from "../mcp/servers.ts";
+import { lastModel } from "../next-command.ts";
+import type { RunOptions } from "../run.ts";
+import { type Setup, sandboxOf, setUp } from "../setup.ts";
+import { TaskWatch } from "../task-watch.ts";
+import type { Asker } from "../tools/ask.ts";
+import type { AnswerWord } from "./desk.ts";
+
+export type ChatOptions = Omit<RunOptions, "session" | "forkFrom" | "json"> & {
+  /** Lines in, lines out; nothing is drawn again. */
+  plain?: boolean;
+};
+
+interface Asked {
+  question: PermissionQuestion;
+  resolve(answer: ApprovalAnswer): void;
+}
+
+/** A question that is answered in words. */
+interface OpenQuestion {
+  choices: readonly string[];
+  resolve(answer: string | undefined): void;
+}
+
+export class Host implements Person {
+  readonly runtime: Runtime;
+  readonly cwd: string;
+  readonly options: ChatOptions;
+  readonly tasks = new TaskWatch();
+  /** Hears of a question that wants words. */
+  onQuestion: (question: string, choices: readonly string[]) => void = () => {};
+  /** Hears what a person has to know of the configuration, each once. */
+  onNotice: (text: string) => void = () => {};
+  allAllowed = false;
+  readonly #dir: string;
+  /** By call: who waits for an answer. */
+  readonly #asked = new Map<string, Asked>();
+  readonly #open: OpenQuestion[] = [];
+  readonly #noticed = new Set<string>();
+  readonly #closed = new AbortController();
+  #servers: Promise<ConnectedServers | undefined> | undefined;
+  #word: string | undefined;
+  #keyEnv: string | undefined;
+
+  constructor(runtime: Runtime, dir: string, cwd: string, options: ChatOptions) {
+    this.runtime = runtime;
+    this.#dir = dir;
+    this.cwd = cwd;
+    this.options = options;
+    this.#word = options.model;
+  }
+
+  /** As `--model` takes it; empty: none is chosen yet. */
+  get model(): string {
+    return this.#word ?? "";
+  }
+
+  /** Fails with INVALID_INPUT for a word that names no model. */
+  async choose(word: string): Promise<void> {
+    await this.#setUp({ ...this.options, model: word });
+    this.#word = word;
+  }
+
+  /** Without a choice, a session goes on with its own model where that needs no address. */
+  suppose(entries: readonly LogEntry[]): void {
+    const last = lastModel(entries);
+    if (this.#word === undefined && this.options.local === undefined && /^(openai|anthropic):/.test(last))
+      this.#word = last;
+  }
+
+  /** Which model it will be is settled and told. Fails with INVALID_INPUT where there is none. */
+  async prepare(): Promise<void> {
+    await this.#setUp(this.#wanted());
+  }
+
+  /** Fails with INVALID_INPUT where no model is chosen, or its key is missing. */
+  async agent(): Promise<{ agent: Agent; url: string }> {
+    const setup = await this.#setUp(this.#wanted());
+    const sandbox = await sandboxOf(setup, this.cwd, this.#dir);
+    if (sandbox.notice !== undefined) this.#notice(sandbox.notice);
+    this.#servers ??= namedServers({
+      configured: setup.config.values.mcpServers,
+      file: this.options.mcpConfig,
+      cwd: this.cwd,
+      signal: this.#closed.signal,
+      warn: (text) => this.#notice(text),
+    });
+    const serverTools = await (await this.#servers)?.tools();
+    const agent = codingAgent({
+      runtime: this.runtime,
+      setup,
+      sandbox,
+      cwd: this.cwd,
+      dir: this.#dir,
+      person: this,
+      tasks: this.tasks,
+      ...(serverTools ? { serverTools } : {}),
+    });
+    return { agent, url: setup.chosen.url };
+  }
+
+  readonly approver: Person["approver"] = (question, signal) => {
+    if (this.allAllowed) return Promise.resolve({ answer: "allow", by: "terminal" });
+    const { promise, resolve, reject } = Promise.withResolvers<ApprovalAnswer>();
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    this.#asked.set(question.call, { question, resolve });
+    return promise.finally(() => this.#asked.delete(question.call));
+  };
+
+  readonly asker: Asker = ({ question, choices }, signal) => {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    const open = { choices, resolve };
+    this.#open.push(open);
+    const onAbort = () => resolve(undefined);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (this.#open.length === 1) this.onQuestion(question, choices);
+    return promise.finally(() => {
+      signal.removeEventListener("abort", onAbort);
+      this.#open.splice(this.#open.indexOf(open), 1);
+    });
+  };
+
+  /** Answers a call that this process asked about. False: it did not. */
+  answer(call: string, answer: AnswerWord, reason?: string): boolean {
+    if (answer === "all") this.allAllowed = true;
+    const asked = this.#asked.get(call);
+    if (!asked) return false;
+    const { input } = proposedGrant(asked.question);
+    asked.resolve({
+      answer: answer === "deny" ? "deny" : "allow",
+      by: "terminal",
+      ...(answer === "always" ? { scope: "session", ...(input === undefined ? {} : { input }) } : {}),
+      ...(reason === undefined ? {} : { reason }),
+    });
+    // Whatever else is asked has its answer, too.
+    if (answer === "all") for (const other of this.#asked.values()) other.resolve({ answer: "allow", by: "terminal" });
+    return true;
+  }
+
+  /** Words, or the number of a choice, for the oldest open question. False: there is none. */
+  reply(text: string): boolean {
+    const [open] = this.#open;
+    open?.resolve(open.choices[Number(text.trim()) - 1] ?? text);
+    return open !== undefined;
+  }
+
+  /** What to do after a turn that did not complete. `url`: where the model was asked. */
+  advice({ outcome, failure, session }: TurnResult, url = ""): string[] {
+    if (outcome.type === "completed" || outcome.type === "aborted") return [];
+    const chosen = { url, keyEnv: this.#keyEnv ?? "the environment" };
+    return adviceOn({ outcome, failure, chosen, session, options: this.#wanted() }).hints;
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await (await this.#servers?.catch(() => undefined))?.close();
+  }
+
+  #wanted(): ChatOptions {
+    return this.#word === undefined ? this.options : { ...this.options, model: this.#word };
+  }
+
+  async #setUp(options: ChatOptions): Promise<Setup> {
+    const setup = await setUp(options, this.cwd);
+    this.#word ??= setup.chosen.word;
+    this.#keyEnv = setup.chosen.keyEnv;
+    for (const words of setup.notices) this.#notice(words);
+    return setup;
+  }
+
+  #notice(text: string): void {
+    if (this.#noticed.has(text)) return;
+    this.#noticed.add(text);
+    this.onNotice(text);
+  }
+}

@@ -1,0 +1,48 @@
+/** `@pawl/core/store`: what whoever writes a store builds it from, so that every store checks and refuses alike. */
+
+export type { Clock, Timers } from "./effects.ts";
+export type { ErasedPayload, LogRecord } from "./log/envelope.ts";
+export {
+  admitAppend,
+  admitCreate,
+  admitErasure,
+  admitLease,
+  admitName,
+  admitPost,
+  admitRestored,
+  admitSessionId,
+  admitTtl,
+  maxSeq,
+  pageLimit,
+} from "./store/admission.ts";
+export { headOf, holderOf } from "./store/json-column.ts";
+export {
+  conflict,
+  fenced,
+  noParent,
+  noPost,
+  noSession,
+  notOwn,
+  otherPayload,
+  sessionExists,
+  storeClosed,
+} from "./store/refusal.ts";
+export type {
+  AppendBatch,
+  CreateSession,
+  Erasure,
+  ForkPoint,
+  Head,
+  Holder,
+  LeaseAnswer,
+  LeaseInfo,
+  MailboxEntry,
+  News,
+  Partial,
+  Post,
+  RestoreSession,
+  SessionSummary,
+  Snapshot,
+  Store,
+} from "./store/store.ts";
+export { Watchers } from "./store/watch.ts";

@@ -1,0 +1,201 @@
+/** Workers: claims, places, turns in turn, handing over, parking. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { finish, say, call as toolCall } from "../src/testing/model.ts";
+import { defineTool } from "../src/tool/tool.ts";
+import type { Agent } from "../src/turn/agent.ts";
+import { createSession, type Session } from "../src/turn/session.ts";
+import { createWorker, type Worker, type WorkerOptions } from "../src/turn/worker.ts";
+import { agentOf, assertLawful, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
+
+const answer = () => [...say("done"), finish()];
+
+function worker(world: TurnWorld, agent: WorkerOptions["agent"], more: Partial<WorkerOptions> = {}): Worker {
+  return createWorker({ runtime: world.process(), agent, ...more });
+}
+
+/** Lets the world turn until `done`; the runner's timeout is the bound. */
+async function until(world: TurnWorld, done: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await done())) {
+    await world.effects.settle();
+    world.effects.advance(50);
+  }
+}
+
+async function ended(session: Session): Promise<number> {
+  return eventsOf(await session.entries(), "turn.ended").length;
+}
+
+async function sessions(world: TurnWorld, count: number, inputs = 1): Promise<Session[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const session = await createSession(world.process(), `s${index}`);
+      for (let nth = 0; nth < inputs; nth += 1) await session.post("input", `input ${nth}`);
+      return session;
+    }),
+  );
+}
+
+describe("a worker", () => {
+  test("drives what was posted, by anybody, at any time, and gives it back", { timeout: 20_000 }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1);
+    assert.ok(one);
+    const driver = worker(world, () => agentOf(Array(9).fill(answer())));
+    await until(world, async () => (await ended(one)) === 1);
+    await one.post("input", "another");
+    await until(world, async () => (await ended(one)) === 2);
+    await until(world, async () => (await one.summary())?.lease === undefined);
+    assertLawful(await one.entries());
+    await driver.drain();
+    await one.post("input", "to nobody");
+    world.effects.advance(60_000);
+    await world.effects.settle();
+    assert.equal(await ended(one), 2);
+  });
+
+  test("never drives more than its places, and another worker takes what is left", { timeout: 20_000 }, async () => {
+    const world = new TurnWorld();
+    const all = await sessions(world, 5);
+    const gate = deferred();
+    const tool = defineTool({
+      inputSchema: { type: "object" },
+      locks: () => [],
+      execute: () => gate.promise.then(() => "ok"),
+    });
+    const agent = (): Agent =>
+      agentOf([[...toolCall("wait", {}), finish("tool-calls")], answer()], { tools: { wait: tool } });
+    const first = worker(world, agent, { concurrency: 2 });
+    await until(world, () => first.driving.length === 2);
+    const second = worker(world, agent, { concurrency: 2 });
+    await until(world, () => second.driving.length === 2);
+    assert.equal(new Set([...first.driving, ...second.driving]).size, 4);
+    gate.resolve();
+    for (const session of all) await until(world, async () => (await ended(session)) === 1);
+    await Promise.all([first.drain(), second.drain()]);
+  });
+
+  test("a claim opens one turn: inputs of many sessions take turns", { timeout: 20_000 }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1, 3);
+    assert.ok(one);
+    const epochs = async () => eventsOf(await one.entries(), "turn.started").length;
+    const driver = worker(world, () => agentOf(Array(9).fill(answer())), { concurrency: 1 });
+    await until(world, async () => (await ended(one)) === 3);
+    assert.equal(await epochs(), 3);
+    const starts = (await one.entries()).filter(({ event }) => event.type === "turn.started");
+    assert.deepEqual(
+      starts.map(({ epoch }) => epoch),
+      [1, 2, 3],
+    );
+    await driver.drain();
+  });
+
+  test("L7: drained between two steps the turn stays open, and the next worker goes on inside it", {
+    timeout: 20_000,
+  }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1);
+    assert.ok(one);
+    let entered = 0;
+    const gate = deferred();
+    const tool = defineTool({
+      inputSchema: { type: "object" },
+      execute: async () => {
+        entered += 1;
+        await gate.promise;
+        return "ok";
+      },
+    });
+    const first = worker(world, () =>
+      agentOf([[...toolCall("act", {}), finish("tool-calls")], answer()], { tools: { act: tool } }),
+    );
+    await until(world, () => entered === 1);
+    const drained = first.drain();
+    gate.resolve();
+    await world.effects.run(drained);
+    const summary = await one.summary();
+    assert.ok(summary?.head.openTurn);
+    assert.equal(summary.lease, undefined);
+    const second = worker(world, () => agentOf([answer()], { tools: { act: tool } }));
+    await until(world, async () => (await ended(one)) === 1);
+    await second.drain();
+    const entries = await one.entries();
+    assertLawful(entries);
+    assert.equal(entered, 1);
+    assert.equal(eventsOf(entries, "turn.ended")[0]?.outcome.type, "completed");
+    assert.equal(eventsOf(entries, "turn.started").length, 1);
+  });
+
+  test("a drain with a grace returns while a body still runs", { timeout: 20_000 }, async () => {
+    const world = new TurnWorld();
+    await sessions(world, 1);
+    const gate = deferred();
+    let entered = 0;
+    const tool = defineTool({
+      inputSchema: { type: "object" },
+      execute: async () => {
+        entered += 1;
+        await gate.promise;
+      },
+    });
+    const driver = worker(world, () =>
+      agentOf([[...toolCall("act", {}), finish("tool-calls")], answer()], { tools: { act: tool } }),
+    );
+    await until(world, () => entered === 1);
+    await world.effects.run(driver.drain({ graceMs: 1_000 }));
+    assert.deepEqual(driver.driving, ["s0"]);
+    gate.resolve();
+    await until(world, () => driver.driving.length === 0);
+  });
+
+  test("a session that cannot be driven is parked, said once, and tried again when its lease has run out or after news", {
+    timeout: 20_000,
+  }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1);
+    assert.ok(one);
+    const said: unknown[] = [];
+    let asked = 0;
+    const driver = worker(
+      world,
+      () => {
+        asked += 1;
+        if (asked < 3) throw new Error("no agent for this one");
+        return agentOf([answer(), answer()]);
+      },
+      { onError: (error, session) => said.push(`${session}: ${(error as Error).message}`) },
+    );
+    await until(world, () => said.length === 1);
+    for (let turn = 0; turn < 20; turn += 1) {
+      await world.effects.settle();
+      world.effects.advance(100);
+    }
+    assert.equal(asked, 1);
+    await one.post("input", "news");
+    await until(world, () => asked === 2);
+    await until(world, async () => (await ended(one)) === 2);
+    assert.deepEqual(said, Array(2).fill("s0: no agent for this one"));
+    await driver.drain();
+  });
+
+  test("a post that nobody waits for is not claimed in a loop", { timeout: 20_000 }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1, 0);
+    assert.ok(one);
+    await world.store.post("s0", { id: "odd", kind: "edit", body: { input: "nobody", content: [] } });
+    const driver = worker(world, () => agentOf([answer()]));
+    for (let turn = 0; turn < 100; turn += 1) {
+      await world.effects.settle();
+      world.effects.advance(100);
+    }
+    assert.ok(((await one.summary())?.epoch ?? 0) <= 2);
+    await driver.drain();
+  });
+
+  test("a figure with which nothing would be done is refused", () => {
+    const world = new TurnWorld();
+    for (const more of [{ concurrency: 0 }, { pollMs: Number.NaN }])
+      assert.throws(() => worker(world, () => agentOf([]), more), { code: "INVALID_INPUT" });
+  });
+});

@@ -1,0 +1,80 @@
+/**
+ * From what PostgreSQL and its clients throw to what a caller can act on.
+ *
+ * Owns: codes and words. Does not own: how long to try again (link).
+ */
+import { type ErrorCode, isPawlError, PawlError } from "@pawl/core";
+
+/**
+ * - `lost`: no answer came; what was asked may have been done.
+ * - `refused`: nothing was done, and the same may go through in a moment.
+ * - `final`: trying again would give the same.
+ */
+export type Prospect = "lost" | "refused" | "final";
+
+/** Of the connection, by Node, `postgres` and `pg`. */
+const lostCodes: ReadonlySet<string> = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_DESTROYED",
+  "CONNECTION_ENDED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+]);
+/** The connection was never made. */
+const unreachedCodes: ReadonlySet<string> = new Set(["CONNECT_TIMEOUT", "ECONNREFUSED", "EAI_AGAIN", "ENOENT"]);
+/** SQLSTATE: serialization failure, deadlock, lock or connection not to be had, the server starts or is full. */
+const refusedStates: ReadonlySet<string> = new Set(["40001", "40P01", "55P03", "53300", "57P03"]);
+/** SQLSTATE: the server ended the connection, perhaps directly after a commit. */
+const lostStates: ReadonlySet<string> = new Set(["57P01", "57P02", "57P05", "25P03"]);
+/** What `pg` says without any code. */
+const lostWords = /^(connection terminated|client has encountered a connection error|the connection was closed)/i;
+const unreachedWords = /^timeout exceeded when trying to connect/i;
+
+export function prospectOf(error: unknown): Prospect {
+  const { code = "", message = "" } = (error ?? {}) as { code?: string; message?: string };
+  if (isPawlError(error)) return "final";
+  if (lostCodes.has(code) || lostStates.has(code) || code.startsWith("08") || lostWords.test(message)) return "lost";
+  if (refusedStates.has(code) || unreachedCodes.has(code) || unreachedWords.test(message)) return "refused";
+  // Of several addresses each was tried.
+  if (error instanceof AggregateError) return prospectOf(error.errors[0]);
+  return "final";
+}
+
+const words: { readonly [state: string]: readonly [ErrorCode, string] } = {
+  "53100": ["STORE_FULL", "its disk is full: nothing was written; make room and try again"],
+  "53200": ["STORE_UNAVAILABLE", "it is out of memory; look at its settings and its load"],
+  "28P01": ["STORE_UNAVAILABLE", "it refuses the password; correct the URL"],
+  "28000": ["STORE_UNAVAILABLE", "it refuses the user; correct the URL or its pg_hba.conf"],
+  "3D000": ["STORE_UNAVAILABLE", "there is no such database; create it, or correct the URL"],
+  "42501": ["STORE_UNAVAILABLE", "the user may not do this; grant it, or name another user"],
+  "25006": ["STORE_UNAVAILABLE", "it only reads (a standby?); name the primary"],
+  "42P01": ["STORE_UNAVAILABLE", "a table is missing; open the store again, which brings its schema up to date"],
+  "3F000": ["STORE_UNAVAILABLE", "the schema is missing; open the store again, which makes it"],
+  "22021": ["INVALID_INPUT", "a text holds a character that it cannot keep (NUL)"],
+  "22P05": ["INVALID_INPUT", "a text holds a character that it cannot keep (NUL)"],
+  XX001: ["CORRUPT", "its data is damaged; restore a backup"],
+  XX002: ["CORRUPT", "an index is damaged; REINDEX, or restore a backup"],
+};
+
+/** A {@link PawlError} stays what it is. */
+export function storeFault(error: unknown): PawlError {
+  if (isPawlError(error)) return error;
+  const { code = "" } = (error ?? {}) as { code?: string };
+  const said = textOf(error);
+  const known = words[code];
+  if (known) return new PawlError(known[0], `PostgreSQL: ${known[1]} (${said})`, { cause: error });
+  const what =
+    prospectOf(error) === "final"
+      ? "PostgreSQL did not do what was asked"
+      : "PostgreSQL cannot be reached, or ended the connection";
+  return new PawlError("STORE_UNAVAILABLE", `${what} (${said}); look at the server, then try again`, { cause: error });
+}
+
+function textOf(error: unknown): string {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  const text = typeof message === "string" && message !== "" ? message : String(error);
+  return typeof code === "string" && !text.includes(code) ? `${code}: ${text}` : text;
+}

@@ -1,0 +1,4 @@
+/** `@pawl/postgres`: sessions in PostgreSQL, which any machine's process may drive. */
+
+export type { Pool, PoolClient } from "./pool-database.ts";
+export { type PostgresStore, type PostgresStoreOptions, postgresStore } from "./store.ts";

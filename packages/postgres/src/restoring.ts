@@ -1,0 +1,51 @@
+/**
+ * Taking in a session that another store has kept: one transaction, so nobody sees it before it is whole, and a crash
+ * leaves nothing behind.
+ */
+import { randomUUID } from "node:crypto";
+import { admitRestored, type RestoreSession, sessionExists } from "@pawl/core/store";
+import type { Query } from "./database.ts";
+import type { Link } from "./link.ts";
+import { stampOf } from "./moment.ts";
+import { insertRecords, packRecords } from "./record.ts";
+
+/** Under a name that no session can have: whoever makes one of the same id meanwhile does not wait for our last batch. */
+const begin = `
+INSERT INTO pawl.session (id, seq, created_at, updated_at, head, open_turn)
+VALUES ($1, 0, ${stampOf("$2")}, ${stampOf("$2")}, '{}', false) RETURNING key`;
+
+const add = insertRecords("(SELECT $3::bigint AS key)", "$1", "$2");
+
+const end = `
+UPDATE pawl.session SET id = $2, seq = $3::bigint, epoch = $4::bigint, head = $5, open_turn = $6::boolean,
+  created_at = ${stampOf("$7")}, updated_at = ${stampOf("$7")} WHERE key = $1::bigint`;
+
+export async function restore(link: Link, restored: RestoreSession, now: number | null): Promise<void> {
+  const { session, batches } = restored;
+  await refuseExisting(link.query, session);
+  await link.transaction(async (query) => {
+    const [row] = await query(begin, [`~${randomUUID()}`, now]);
+    const key = String(row?.["key"]);
+    let [seq, epoch] = [0, 0];
+    for await (const records of batches) {
+      admitRestored(session, seq, records);
+      for (const { rows, bytes } of packRecords(session, records)) await query(add, [rows, bytes, key]);
+      seq = records.at(-1)?.seq ?? seq;
+      for (const record of records) if (record.session === session) epoch = Math.max(epoch, record.epoch);
+    }
+    // What the head says may depend on what the batches held.
+    const { head } = restored;
+    await refuseExisting(query, session);
+    try {
+      await query(end, [key, session, seq, epoch, JSON.stringify(head), head.openTurn !== undefined, now]);
+    } catch (error) {
+      // Made by somebody else in this very moment.
+      if ((error as { code?: unknown }).code === "23505") throw sessionExists(session);
+      throw error;
+    }
+  });
+}
+
+async function refuseExisting(query: Query, session: string): Promise<void> {
+  if ((await query("SELECT 1 FROM pawl.session WHERE id = $1", [session])).length > 0) throw sessionExists(session);
+}

@@ -1,0 +1,185 @@
+/**
+ * Worker processes that are killed, paused and woken while they drive sessions; and what must hold afterwards.
+ *
+ * Owns: processes, faults, the reckoning. Does not own: what is driven (fleet-agent).
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { createSession, openSession, type Runtime, verify } from "@pawl/core";
+import { actsPerTurn } from "./fleet-agent.ts";
+
+export interface FleetPlace {
+  /** As the worker process takes it. */
+  args: readonly [place: string, schema: string];
+  runtime: Runtime;
+}
+
+interface Member {
+  child: ChildProcess;
+  machine: string;
+}
+
+/** A lease that a dead process held over an open turn. */
+interface Orphan {
+  session: string;
+  epoch: number;
+  killedAt: number;
+}
+
+const script = fileURLToPath(new URL("./fleet-process.ts", import.meta.url));
+
+export class Fleet {
+  readonly #place: FleetPlace;
+  readonly #effects: string;
+  readonly #pauseMs: number;
+  readonly #members: Member[] = [];
+  readonly #orphans: Orphan[] = [];
+  readonly #waiting = new Set<() => void>();
+  #started = 0;
+  /** Side effects that were said so far. */
+  begun = 0;
+
+  constructor(place: FleetPlace, effects: string, pauseMs: number) {
+    this.#place = place;
+    this.#effects = effects;
+    this.#pauseMs = pauseMs;
+    writeFileSync(effects, "");
+  }
+
+  async start(): Promise<Member> {
+    this.#started += 1;
+    const machine = `machine-${this.#started}`;
+    const args = [script, ...this.#place.args, machine, this.#effects, String(this.#pauseMs)];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    assert.ok(child.stdout);
+    const member = { child, machine };
+    this.#members.push(member);
+    const lines = createInterface({ input: child.stdout });
+    await new Promise<void>((resolve, reject) => {
+      child.once("exit", (code) => reject(new Error(`${machine} ended with ${code} before it was ready`)));
+      lines.on("line", (line) => {
+        if (line === "ready") return resolve();
+        this.begun += 1;
+        for (const look of this.#waiting) look();
+      });
+    });
+    return member;
+  }
+
+  /** Resolves when so many side effects have begun. */
+  async reached(count: number): Promise<void> {
+    if (this.begun >= count) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = () => this.begun >= count && resolve();
+    this.#waiting.add(look);
+    await promise;
+    this.#waiting.delete(look);
+  }
+
+  /** `SIGKILL`; what it held is remembered, and another starts in its place. */
+  async kill(member: Member): Promise<Member> {
+    const held = await this.#held(member);
+    member.child.kill("SIGKILL");
+    const killedAt = Date.now();
+    await exited(member.child);
+    for (const { session, epoch } of held) this.#orphans.push({ session, epoch, killedAt });
+    return this.start();
+  }
+
+  async #held({ child }: Member): Promise<{ session: string; epoch: number }[]> {
+    const list = await this.#place.runtime.store.list();
+    return list.flatMap(({ session, lease, head }) =>
+      lease && lease.holder.pid === child.pid && head.openTurn !== undefined ? { session, epoch: lease.epoch } : [],
+    );
+  }
+
+  stop({ child }: Member): void {
+    child.kill("SIGSTOP");
+  }
+
+  wake({ child }: Member): void {
+    child.kill("SIGCONT");
+  }
+
+  async drain(): Promise<void> {
+    for (const { child } of this.#members) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill("SIGCONT");
+      child.kill("SIGTERM");
+      await exited(child);
+      assert.equal(child.exitCode, 0, "a worker that is asked to end does so in order");
+    }
+  }
+
+  /** Whatever happened: nothing of the fleet outlives the test. */
+  killAll(): void {
+    for (const { child } of this.#members) child.kill("SIGKILL");
+  }
+
+  /** Every law, every input, every side effect. Returns how long take-overs took, ms, ascending. */
+  async reckon(sessions: readonly string[], inputs: number): Promise<number[]> {
+    const lines = readFileSync(this.#effects, "utf8").trim().split("\n");
+    assert.deepEqual([...new Set(lines)].length, lines.length, "no side effect happened twice");
+    const happened = new Set(lines);
+    const took: number[] = [];
+    for (const id of sessions) {
+      const session = await openSession(this.#place.runtime, id);
+      const entries = await session.entries();
+      const broken = verify(entries).flatMap(({ violations }) => violations);
+      assert.deepEqual(broken, [], id);
+      const of = (type: string) => entries.filter(({ event }) => event.type === type);
+      assert.equal(of("input.accepted").length, inputs, id);
+      assert.equal(of("turn.ended").length, inputs, id);
+      assert.equal(of("tool.settled").length, inputs * actsPerTurn, id);
+      for (const { event } of entries) {
+        if (event.type === "turn.ended") assert.equal(event.outcome.type, "completed", id);
+        // A result that came is of a body that ran; a body that ran has a record that it was entered.
+        const done = event.type === "tool.settled" && JSON.stringify(event.output).match(/did (\d+-\d+)/);
+        if (done) assert.ok(happened.has(`${id} ${done[1]}`), `${id}: ${done[1]} has a result and never ran`);
+      }
+      assert.deepEqual(await this.#place.runtime.store.mailbox(id), []);
+      for (const { epoch, killedAt } of this.#orphans.filter(({ session }) => session === id)) {
+        const next = entries.find((entry) => entry.epoch > epoch);
+        if (next) took.push(Math.max(0, next.time - killedAt));
+      }
+    }
+    return took.sort((a, b) => a - b);
+  }
+}
+
+async function exited(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+}
+
+export async function makeSessions(runtime: Runtime, count: number, inputs: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `s${index}`);
+  for (const id of ids) {
+    const session = await createSession(runtime, id);
+    for (let nth = 1; nth <= inputs; nth += 1) await session.post("input", `input ${nth}`, `${id}-in-${nth}`);
+  }
+  return ids;
+}
+
+/** Resolves when each session has ended so many turns. */
+export async function allEnded(runtime: Runtime, ids: readonly string[], turns: number): Promise<void> {
+  await Promise.all(
+    ids.map(async (id) => {
+      const session = await openSession(runtime, id);
+      const end = new AbortController();
+      let ended = 0;
+      for await (const { event } of session.follow({ signal: end.signal })) {
+        if (event.type === "turn.ended") ended += 1;
+        if (ended >= turns) end.abort();
+      }
+    }),
+  );
+}
+
+export function takeOverWords(took: readonly number[]): string {
+  if (took.length === 0) return "no turn was taken over";
+  return `${took.length} take-overs: median ${took[Math.floor(took.length / 2)]} ms, maximum ${took.at(-1)} ms`;
+}

@@ -1,0 +1,59 @@
+/** The schema: old databases and new ones end up the same, and what a format was cannot change unnoticed. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import postgres from "postgres";
+import { postgresStore } from "../src/index.ts";
+import { catalogue } from "./catalogue.ts";
+import { PostgresServer } from "./server.ts";
+
+const server = await PostgresServer.start();
+const sql = postgres(server.url("postgres"), { max: 1, onnotice: () => {} });
+after(async () => {
+  await sql.end({ timeout: 1 });
+  await server.end();
+});
+
+const url = server.url("postgres");
+const fixture = (name: string) => readFile(fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url)), "utf8");
+
+describe("the schema", () => {
+  test("a new one has every table, column, index and constraint of the format as it was published", async () => {
+    const schema = server.schema();
+    await (await postgresStore({ url, schema })).close();
+    // Made anew with: node packages/postgres/test/catalogue.ts > packages/postgres/test/fixtures/format-N.txt
+    assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
+  });
+
+  test("stores that open an empty database at once make one schema", async () => {
+    const schema = server.schema();
+    const stores = await Promise.all(Array.from({ length: 6 }, () => postgresStore({ url, schema, connections: 1 })));
+    for (const store of stores) await store.close();
+    assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
+    assert.deepEqual([...(await sql.unsafe(`SELECT format FROM ${schema}.format`))], [{ format: 1 }]);
+  });
+
+  test("of a newer format it is refused, before anything in it changes", async () => {
+    const schema = server.schema();
+    await (await postgresStore({ url, schema })).close();
+    await sql.unsafe(`UPDATE ${schema}.format SET format = 99`);
+    await assert.rejects(postgresStore({ url, schema }), {
+      code: "STORE_UNAVAILABLE",
+      message: /format 99.*update Pawl/,
+    });
+    assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
+  });
+
+  test("two schemas in one database know nothing of each other", async () => {
+    const stores = [
+      await postgresStore({ url, schema: server.schema() }),
+      await postgresStore({ url, schema: server.schema() }),
+    ];
+    for (const store of stores) assert.deepEqual(await store.list(), []);
+    await stores[0]?.setName("nothing", null);
+    const hash = await stores[0]?.putBlob(new Uint8Array([1]));
+    assert.equal(await stores[1]?.getBlob(hash ?? ""), undefined);
+    for (const store of stores) await store.close();
+  });
+});
