@@ -87,6 +87,8 @@ export function goOnCommand(way: Way, { session, options }: Pick<Situation, "ses
     ["--mode", options.mode],
     ["--sandbox", options.sandbox],
     ["--window", options.window === undefined ? undefined : String(options.window)],
+    ["--idle-ms", options.idleMs === undefined ? undefined : String(options.idleMs)],
+    ["--mcp-config", options.mcpConfig],
   ]);
   return options.yes ? `${line} --yes` : line;
 }

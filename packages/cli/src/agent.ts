@@ -1,12 +1,12 @@
 /** The coding agent: instructions, tools and rules for one workspace. */
 
 import { platform } from "node:os";
-import { join } from "node:path";
 import { type Agent, type Approver, type Runtime, type ToolSet, taskTool } from "@pawl/core";
 import type { Mode } from "./config/schema.ts";
 import { maskedModel } from "./masked-model.ts";
 import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
+import { storePlaces } from "./place.ts";
 import type { Setup } from "./setup.ts";
 import { folderSnapshotter } from "./snapshot/snapshotter.ts";
 import { subagents } from "./subagents.ts";
@@ -65,12 +65,13 @@ export function codingAgent({
   const secrets = withheldSecrets(process.env, allow);
   const key = chosen.key === undefined ? [] : [{ name: chosen.keyEnv, value: chosen.key }];
   const mask = new SecretMask([...key, ...secrets]);
+  const places = storePlaces(dir);
   const tools = () => ({
     ...workspaceTools({
       cwd,
       env: commandEnvironment(withoutKey(process.env, chosen.keyEnv, allow), allow),
-      spillDir: join(dir, "spill"),
-      commandDir: join(dir, "commands"),
+      spillDir: places.spill,
+      commandDir: places.commands,
       sandbox,
       readable: setup.guidance.readable,
       mask,
@@ -83,7 +84,7 @@ export function codingAgent({
     model: maskedModel(chosen.model, mask),
     ...(chosen.providerOptions ? { providerOptions: chosen.providerOptions } : {}),
     ...(chosen.images ? { images: chosen.images } : {}),
-    snapshot: folderSnapshotter(cwd, join(dir, "snapshots")),
+    snapshot: folderSnapshotter(cwd, places.snapshots),
     permission: permissionFor(setup.config.values, {
       cwd,
       real: (path) => realPath(cwd, path),

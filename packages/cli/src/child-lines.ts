@@ -1,6 +1,7 @@
 /** What a person sees of a task's own session while it runs: a line for each of its calls, and its questions. */
 import type { EventOf, LiveItem } from "@pawl/core";
 import type { Tone } from "./style.ts";
+import { isAsking } from "./tools/asking.ts";
 import { callWords, decisionWords, failureWords } from "./words.ts";
 
 export interface Child {
@@ -14,11 +15,6 @@ export interface ChildScreen {
   asks(call: string): void;
 }
 
-/** The `ask` tool says so when its question is next. */
-function asksPerson(data: unknown): boolean {
-  return typeof (data as { asks?: unknown } | null)?.asks === "string";
-}
-
 export class ChildLines {
   readonly #screen: ChildScreen;
   readonly #calls = new Map<string, string>();
@@ -29,7 +25,7 @@ export class ChildLines {
 
   show(item: LiveItem, child: Child): void {
     if (item.type === "approval.pending") return this.#asks(item.approval.call, child);
-    if (item.type === "tool.progress" && asksPerson(item.data)) return this.#screen.asks(item.call);
+    if (item.type === "tool.progress" && isAsking(item.data)) return this.#screen.asks(item.call);
     if (item.type !== "entry") return;
     const { event } = item.entry;
     switch (event.type) {

@@ -3,7 +3,9 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogEntry } from "@pawl/core";
-import { storeFolder } from "./place.ts";
+import { storePlaces } from "./place.ts";
+import { CommandFolder } from "./tools/command-folder.ts";
+import { jobId } from "./tools/job.ts";
 
 /** The keys of the calls that `session` itself has entered, or of one of them. */
 export function keysOf(entries: readonly LogEntry[], session: string, call?: string): string[] {
@@ -15,10 +17,13 @@ export function keysOf(entries: readonly LogEntry[], session: string, call?: str
 
 /** Returns how many files went. The small record of each command stays for its week: a recovery may ask whether it ran. */
 export async function removeOutputs(store: string | undefined, keys: readonly string[]): Promise<number> {
-  const dir = storeFolder(store);
+  const { spill, commands } = storePlaces(store);
   const files = keys
     .filter((key) => /^[A-Za-z0-9_-]+$/.test(key))
-    .flatMap((key) => [join(dir, "spill", `bash-${key}.txt`), join(dir, "commands", key, "output")])
+    .flatMap((key) => {
+      const { path, output } = new CommandFolder(join(commands, key));
+      return [join(spill, `bash-${key}.txt`), join(spill, `${jobId({ path })}.txt`), output];
+    })
     .filter((file) => existsSync(file));
   for (const file of files) await rm(file, { force: true });
   return files.length;

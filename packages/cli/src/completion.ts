@@ -53,11 +53,7 @@ function bash(all: readonly Words[]): string {
   const values = all.flatMap(({ path, options }) =>
     options.flatMap(({ flag, takes, choices }) => {
       if (takes === "nothing") return [];
-      const reply =
-        takes === "folder" ? "-d" : takes === "file" ? "-f" : choices.length > 0 ? `-W "${choices.join(" ")}"` : "";
-      return [
-        `    "${path} ${flag}"|"${path} ${flag}"=*) COMPREPLY=(${reply === "" ? "" : `$(compgen ${reply} -- "$cur")`}); return ;;`,
-      ];
+      return [`    "${path} ${flag}"|"${path} ${flag}"=*) ${replied(takes, choices)} return ;;`];
     }),
   );
   const paths = all.flatMap(({ path }) => (path === "" ? [] : [`"${path}"`])).join("|");
@@ -83,6 +79,15 @@ ${cases.join("\n")}
 }
 complete -o default -F _pawl pawl
 `;
+}
+
+/** Names of files hold blanks: one to a line, and quoted where the shell can (bash 3 of macOS cannot). */
+function replied(takes: "folder" | "file" | "words", choices: readonly string[]): string {
+  if (takes !== "words") {
+    const names = `COMPREPLY=($(compgen ${takes === "folder" ? "-d" : "-f"} -- "$cur"));`;
+    return `compopt -o filenames 2>/dev/null; local IFS=$'\\n'; ${names}`;
+  }
+  return choices.length === 0 ? "COMPREPLY=();" : `COMPREPLY=($(compgen -W "${choices.join(" ")}" -- "$cur"));`;
 }
 
 /** It reads what bash's `complete` says. */
@@ -123,5 +128,5 @@ function fish(all: readonly Words[]): string {
       }),
     ];
   });
-  return `# pawl completion fish: pawl completion fish | source\\n${lines.join("\\n")}\\n`;
+  return `# pawl completion fish: pawl completion fish | source\n${lines.join("\n")}\n`;
 }

@@ -1,4 +1,4 @@
-/** Asking before something is done that cannot be undone. */
+/** Asking before something is done that takes away. */
 import { PawlError } from "@pawl/core";
 import { nextLine, Questions } from "./question.ts";
 
@@ -7,11 +7,11 @@ export interface ConsentOptions {
   json?: boolean;
 }
 
-/** Refused before anything is looked for where nobody can be asked. Fails with INVALID_INPUT. */
+/** Refused before anything is looked for where nobody can be asked. `what` it does, as a sentence. Fails with INVALID_INPUT. */
 export function demandConsent(what: string, { yes, json }: ConsentOptions): void {
   if (yes || (Questions.possible && !json)) return;
   const why = json ? "--json asks nobody" : "there is no terminal to ask in";
-  throw new PawlError("INVALID_INPUT", `${what} cannot be undone, and ${why}; say that it is meant with --yes`);
+  throw new PawlError("INVALID_INPUT", `${what}, and ${why}; say that it is meant with --yes`);
 }
 
 /** Whether the person at the terminal says yes; `--yes` has said it. What is meant stands on the screen before. */

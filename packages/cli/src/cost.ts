@@ -32,8 +32,8 @@ interface Bill {
   models: { [model: string]: Account };
 }
 
-export function showCost(address: string | undefined, options: VisitOptions & { cwd?: string }): Promise<number> {
-  const { values } = loadConfig(workspaceFolder(options.cwd));
+export function showCost(address: string | undefined, options: VisitOptions): Promise<number> {
+  const { values } = loadConfig(workspaceFolder(undefined));
   const { pricing, currency } = values;
   return visitStore(options, async (runtime) => {
     const wanted = address === undefined ? undefined : await addressOf(runtime, address);
@@ -66,7 +66,7 @@ async function* summaries({ store }: Runtime, wanted: string | undefined): Async
 }
 
 /** Of what the session itself has asked for: a fork begins with its parent's records, which its parent has paid for. */
-export function billOf(entries: Iterable<LogEntry>, session: string, prices: Prices): Bill {
+function billOf(entries: Iterable<LogEntry>, session: string, prices: Prices): Bill {
   const bill = emptyBill();
   const asked = new Map<string, string>();
   for (const { event, session: of } of entries) {

@@ -1,20 +1,18 @@
 /** `pawl delete`: a session goes, once whoever asked for it has seen what that is. */
-import { type LogEntry, PawlError, type Runtime, type SessionSummary } from "@pawl/core";
+import type { LogEntry, Runtime, SessionSummary } from "@pawl/core";
 import { addressOf } from "./address.ts";
 import { keysOf, removeOutputs } from "./command-output-files.ts";
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
+import { holdIdle } from "./idle-session.ts";
 import { readable } from "./readable.ts";
 import { everySession } from "./session-pages.ts";
 import { forgetSnapshots } from "./snapshot/upkeep.ts";
 import { counted, line, moment, wrapped } from "./style.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
-/** A deletion is short; a disk that needs longer finds out by the fence. */
-const leaseMs = 60_000;
-
 export function deleteSession(address: string, options: VisitOptions & ConsentOptions): Promise<number> {
-  demandConsent("deleting a session", options);
+  demandConsent("deleting a session cannot be undone", options);
   return visitStore(options, async (runtime) => {
     const session = await addressOf(runtime, address);
     const summary = await runtime.store.get(session);
@@ -73,18 +71,12 @@ async function forksOf({ store }: Runtime, session: string, begins: number): Pro
   return forks;
 }
 
-/** Nobody may be driving it, nor begin to: the lease goes with the session. */
-async function deleteIdle({ store, holder }: Runtime, session: string): Promise<void> {
-  const lease = await store.acquireLease(session, holder, leaseMs);
-  if (!lease.granted) {
-    const { pid, host } = lease.held.holder;
-    const what = `session ${session} is being driven by process ${pid} on ${host}; stop it first, then delete`;
-    throw new PawlError("SESSION_BUSY", what);
-  }
+/** Nobody may be driving it, nor begin to. */
+async function deleteIdle(runtime: Runtime, session: string): Promise<void> {
+  const release = await holdIdle(runtime, session);
   try {
-    await store.delete(session);
-  } catch (error) {
-    await store.releaseLease(session, lease.epoch).catch(() => {});
-    throw error;
+    await runtime.store.delete(session);
+  } finally {
+    await release();
   }
 }

@@ -5,7 +5,7 @@
 import { checkSession, type Finding, isPawlError, type Runtime, type SessionCheckup } from "@pawl/core";
 import { checkFolder, checkStoreBlobs, openRuntime, sessionIds, sweep } from "@pawl/core/node";
 import { addressOf } from "./address.ts";
-import { exitOfError, lawBroken, readerGone } from "./exit.ts";
+import { exitOfError, lawBroken } from "./exit.ts";
 import { storeFolder } from "./place.ts";
 import { printable, type Tone, toned } from "./style.ts";
 
@@ -23,7 +23,6 @@ const damaged = exitOfError({ name: "PawlError", code: "CORRUPT" });
 
 /** 0: nothing is wrong, or everything that was is mended. */
 export async function runDoctor(id: string | undefined, options: DoctorOptions): Promise<number> {
-  out.on("error", () => process.exit(readerGone));
   const dir = storeFolder(options.store);
   const repair = options.repair === true;
   const report = new Report(options);

@@ -13,7 +13,7 @@ import { callWords, inputText, outputText } from "./words.ts";
 const shownLines = 12;
 
 export function eraseRecord(address: string, seq: number, options: VisitOptions & ConsentOptions): Promise<number> {
-  demandConsent("erasing a record", options);
+  demandConsent("erasing a record cannot be undone", options);
   return visitStore(options, async (runtime) => {
     const session = await addressOf(runtime, address);
     const { entries } = await readable(runtime, session);

@@ -17,7 +17,7 @@ export interface FollowScreen {
 }
 
 /** `asks`: whose process asks the question, if that is known. */
-export function questionWords({ tool, input }: PendingApproval, asks: Driver["holder"]): string {
+function questionWords({ tool, input }: PendingApproval, asks: Driver["holder"]): string {
   return `? ${callWords(tool, input, 120)} waits for an answer${asks ? ` at the terminal of ${holderWords(asks)}` : ""}`;
 }
 

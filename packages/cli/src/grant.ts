@@ -18,8 +18,8 @@ export interface Grant {
 const withVerb = new Set(["git", "npm", "pnpm", "yarn", "bun", "cargo", "go", "dotnet", "mvn", "gradle"]);
 /** And after these verbs the next word. */
 const runner = new Set(["run", "run-script"]);
-/** Verbs that run or fetch whatever stands behind them, or that take away. */
-const broad = new Set([
+/** Verbs that run or fetch whatever stands behind them, in one of their options, or in a file of theirs. */
+const delegating = [
   "exec",
   "x",
   "dlx",
@@ -28,18 +28,47 @@ const broad = new Set([
   "add",
   "ci",
   "get",
+  "create",
+  "init",
+  "explore",
+  "node",
+  "workspace",
+  "workspaces",
+  "bisect",
+  "rebase",
+  "submodule",
+  "difftool",
+  "mergetool",
+  "filter-branch",
+  "grep",
+  "config",
+  "generate",
+  "tool",
+  "vet",
+];
+/** And those that take away. */
+const takingAway = [
   "delete",
   "rm",
   "clean",
   "reset",
+  "checkout",
+  "restore",
+  "switch",
+  "stash",
+  "branch",
+  "tag",
+  "worktree",
   "push",
-  "config",
-  "grep",
   "uninstall",
   "remove",
   "publish",
-]);
-/** They look or check, whatever their arguments are. */
+  "unpublish",
+  "prune",
+  "gc",
+];
+const broad = new Set([...delegating, ...takingAway]);
+/** They look or check. A test runs the project's code, which whoever says *always* has seen. */
 const looking = new Set([
   "ls",
   "cat",
@@ -86,6 +115,8 @@ function commandGrant(command: string): Grant {
   const [program = "", verb = "", target = ""] = command.trim().split(/\s+/);
   if (looking.has(program)) return grantOf([program]);
   if (!withVerb.has(program) || !isWord(verb) || broad.has(verb)) return sameCall;
+  // A plugin's goal: any program.
+  if (program === "mvn" && verb.includes(":")) return sameCall;
   if (!runner.has(verb)) return grantOf([program, verb]);
   return isWord(target) && program !== "go" && program !== "cargo" ? grantOf([program, verb, target]) : sameCall;
 }

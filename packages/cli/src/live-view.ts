@@ -8,6 +8,7 @@ import { type EventOf, isRetracted, type LiveItem, type LogEntry, limit, textOf 
 import { excerptOf } from "./excerpt.ts";
 import type { StatusLine } from "./status-line.ts";
 import { columnsOf, counted, cut, line, printable, seconds, type Tone, ticking, toned, wrapped } from "./style.ts";
+import { isAsking } from "./tools/asking.ts";
 import {
   type CompactionCause,
   callWords,
@@ -305,8 +306,8 @@ export class LiveView {
 
   #progress(id: string, data: unknown): void {
     const call = this.#calls.get(id);
-    const { output, asks } = (data ?? {}) as { output?: unknown; asks?: unknown };
-    if (typeof asks === "string") return this.asks(id);
+    if (isAsking(data)) return this.asks(id);
+    const { output } = (data ?? {}) as { output?: unknown };
     if (call && typeof output === "string") call.said = line(output.trimEnd().split("\n").at(-1) ?? "", 60);
   }
 

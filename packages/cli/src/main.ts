@@ -1,8 +1,14 @@
 /** `pawl`: the command line. One clear line for every error, and an exit code that tells (see the README). */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
-import { badInput, exitHelp, exitOfError } from "./exit.ts";
+import { badInput, exitHelp, exitOfError, readerGone } from "./exit.ts";
 import { addSetupCommands } from "./setup-commands.ts";
+import { anyWay, withStore } from "./store-options.ts";
+
+// `pawl show | head`: whoever has read enough is no fault. A turn hears of it, too, and ends cleanly.
+process.stdout.on("error", () => {
+  if (process.stdout.listenerCount("error") === 1) process.exit(readerGone);
+});
 
 const program = new Command("pawl")
   .description("A coding agent whose turns never slip back.")
@@ -75,12 +81,6 @@ function withSummary(command: Command): Command {
     "one event per line; the last line is a summary (its usage counts every request, lost ones too)",
   );
 }
-
-function withStore(command: Command): Command {
-  return command.option("--store <DIR>", "where sessions are kept").option("--json", "for programs");
-}
-
-const anyWay = "its id, its name, or at least 6 characters that its id begins with";
 
 let exitCode = 0;
 

@@ -25,7 +25,7 @@ export function pricingFor(prices: Prices, model: string | ModelRef): Pricing | 
   return name === undefined ? undefined : prices[name];
 }
 
-/** `openai.responses` is what the AI SDK calls `openai`. */
+/** As `--model` says it: `openai.responses` is what the AI SDK calls `openai`. */
 export function wordOf({ provider, id }: ModelRef): string {
   return `${provider.split(".", 1)[0]}:${id}`;
 }

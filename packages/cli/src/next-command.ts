@@ -1,5 +1,7 @@
 /** The command that goes on, so that it can be pasted: with the model that the session was last driven with. */
 import type { LogEntry, ModelRef } from "@pawl/core";
+import { endpoints } from "./models/endpoint.ts";
+import { wordOf } from "./money.ts";
 
 /** As a shell takes it. */
 export function quoted(word: string): string {
@@ -26,13 +28,11 @@ export function lastModel(entries: readonly LogEntry[]): string {
 }
 
 const anyModel = "PROVIDER:ID";
-/** By what their AI SDK provider calls itself, up to the first dot. */
-const providers = new Set(["openai-chat", "openai", "anthropic", "openrouter", "deepseek", "mistral", "xai", "groq"]);
 
-function modelWord({ provider, id }: ModelRef): string {
-  const [name = ""] = provider.split(".", 1);
+function modelWord(model: ModelRef): string {
+  const [provider = ""] = model.provider.split(".", 1);
   // A program drove it with a model that the command line does not know.
-  return providers.has(name) ? `${name}:${id}` : anyModel;
+  return Object.hasOwn(endpoints, provider) ? wordOf(model) : anyModel;
 }
 
 /** Below a command: the address of a server is the machine's, not the session's, and no log tells it. */

@@ -14,6 +14,12 @@ export function storeFolder(given: string | undefined): string {
   return join(data, "pawl");
 }
 
+/** What stands beside the log: outputs too long for a result, what recovery needs of commands, the states of folders. */
+export function storePlaces(given: string | undefined): { spill: string; commands: string; snapshots: string } {
+  const dir = storeFolder(given);
+  return { spill: join(dir, "spill"), commands: join(dir, "commands"), snapshots: join(dir, "snapshots") };
+}
+
 /** The folder that the agent works in, by its real path. Throws INVALID_INPUT. */
 export function workspaceFolder(given: string | undefined): string {
   const path = resolve(given ?? ".");

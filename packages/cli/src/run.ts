@@ -29,6 +29,7 @@ import { StatusLine } from "./status-line.ts";
 import { line, seconds } from "./style.ts";
 import { printEntry, printSummary, type Summary, summaryOf, summaryOfError } from "./summary.ts";
 import { TaskWatch } from "./task-watch.ts";
+import { isAsking } from "./tools/asking.ts";
 import { booksWords, failureWords, outcomeWords, pausedWords, resumedWords } from "./words.ts";
 
 export interface RunOptions extends SetupOptions {
@@ -210,8 +211,7 @@ async function printEvents({ session, before, isNew, start }: Begun, watch: Watc
 /** What is no event of the log, and yet not to be missed. */
 function tellProgram(item: LiveItem, questions: Questions): void {
   if (item.type === "approval.pending") questions.reached(item.approval.call);
-  if (item.type === "tool.progress" && typeof (item.data as { asks?: unknown } | null)?.asks === "string")
-    questions.reached(item.call);
+  if (item.type === "tool.progress" && isAsking(item.data)) questions.reached(item.call);
   if (item.type === "paused") process.stderr.write(`pawl: ${pausedWords(item.reason)}\n`);
   if (item.type === "resumed") process.stderr.write(`pawl: ${resumedWords}\n`);
 }

@@ -1,11 +1,11 @@
 /** `pawl settle`: the turn of a dead process is closed, and nothing runs. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { openSession, type ToolSet } from "@pawl/core";
+import { openSession, type Runtime, type ToolSet, taskTool } from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
 import { addressNotes, commandLine, lastModel } from "./next-command.ts";
-import { storeFolder } from "./place.ts";
+import { storePlaces } from "./place.ts";
+import { subagents } from "./subagents.ts";
 import { Timeline } from "./timeline.ts";
 import { workspaceTools } from "./tools/workspace-tools.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
@@ -16,7 +16,9 @@ export function settleSession(address: string, options: VisitOptions): Promise<n
     const timeline = new Timeline(process.stdout);
     // Calls are named by the message that asked for them: the timeline has to have read it.
     const before = await session.entries();
-    const turn = session.settle({ model: nobody, tools: toolsOf((await session.summary())?.head.cwd, options) });
+    const cwd = (await session.summary())?.head.cwd ?? "";
+    const tools = toolsOf(cwd, options);
+    const turn = session.settle({ model: nobody, tools: { ...tools, task: closing(runtime, cwd, tools) } });
     const added: number[] = [];
     if (!options.json) timeline.know(before);
     for await (const item of turn) {
@@ -45,10 +47,18 @@ export function settleSession(address: string, options: VisitOptions): Promise<n
 }
 
 /** What looks for the results of calls that were running. A folder that is gone tells nothing. */
-function toolsOf(cwd: string | undefined, { store }: VisitOptions): ToolSet {
-  if (cwd === undefined || !existsSync(cwd)) return {};
-  const dir = storeFolder(store);
-  return workspaceTools({ cwd, spillDir: join(dir, "spill"), commandDir: join(dir, "commands") });
+function toolsOf(cwd: string, { store }: VisitOptions): ToolSet {
+  if (!existsSync(cwd)) return {};
+  const { spill, commands } = storePlaces(store);
+  return workspaceTools({ cwd, spillDir: spill, commandDir: commands });
+}
+
+/** A task that was under way is closed with its parent: none is left open behind a result. */
+function closing(runtime: Runtime, cwd: string, tools: ToolSet) {
+  return taskTool({
+    runtime,
+    agents: subagents({ cwd, base: { model: nobody }, tools: () => tools, notes: [] }),
+  });
 }
 
 /** No request is made where nothing runs. */

@@ -1,5 +1,6 @@
 /** The commands that are about Pawl itself and not about one turn: what holds, what may run, what it costs. */
 import type { Command } from "commander";
+import { anyWay, withStore } from "./store-options.ts";
 
 const inFolder = (command: Command): Command =>
   command.option("--cwd <DIR>", "the project's folder (default: this one)").option("--json", "for programs");
@@ -21,13 +22,10 @@ export function addSetupCommands(program: Command, done: (code: number) => void)
     });
 }
 
-const inStore = (command: Command): Command =>
-  command.option("--store <DIR>", "where sessions are kept").option("--json", "for programs");
-
 function addGrants(program: Command, done: (code: number) => void): void {
-  inStore(program.command("grants"))
+  withStore(program.command("grants"))
     .description("what you have answered with *always* in a session, and taking it back")
-    .argument("<id>", "the session: its id, its name, or the start of its id")
+    .argument("<id>", `the session: ${anyWay}`)
     .option("--revoke <N>", "take the answer of this number back")
     .addHelpText("after", "\nExamples:\n  pawl grants s_01K9WBZ\n  pawl grants s_01K9WBZ --revoke 2")
     .action(async (id, options) => {
@@ -37,11 +35,11 @@ function addGrants(program: Command, done: (code: number) => void): void {
 }
 
 function addCost(program: Command, done: (code: number) => void): void {
-  inStore(program.command("cost"))
+  withStore(program.command("cost"))
     .description(
       "what sessions have used: answers and what was lost on the way, in tokens and in money where a price is known",
     )
-    .argument("[id]", "one session: its id, its name, or the start of its id (default: every one, and their sum)")
+    .argument("[id]", `one session: ${anyWay} (default: every one, and their sum)`)
     .addHelpText("after", "\nExamples:\n  pawl cost\n  pawl cost s_01K9WBZ --json")
     .action(async (id, options) => {
       const { showCost } = await import("./cost.ts");

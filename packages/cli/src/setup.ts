@@ -1,4 +1,5 @@
 /** What a turn is driven with, settled from the command line, both configuration files and the environment. */
+import { present } from "./config/layer.ts";
 import { type Loaded, loadConfig, passedOverWords } from "./config/load.ts";
 import { projectFolders, stateFolder, userFolder } from "./config/place.ts";
 import type { Config, Mode, SandboxMode } from "./config/schema.ts";
@@ -33,8 +34,8 @@ export async function setUp(options: SetupOptions, cwd: string): Promise<Setup> 
   // A server that was asked for by hand needs nothing of what a file says about another.
   const wanted =
     local === undefined
-      ? given({ model, baseUrl, apiKeyEnv })
-      : given({ local, model: options.model, baseUrl: options.baseUrl });
+      ? present({ model, baseUrl, apiKeyEnv })
+      : present({ local, model: options.model, baseUrl: options.baseUrl });
   const packageFolders = config.project.trust === "trusted" ? projectFolders(cwd) : [];
   const chosen = await chooseModel(wanted, { providers, packageFolders });
   const guidance = await guidanceFor(cwd, config);
@@ -56,10 +57,5 @@ export async function sandboxOf({ config, guidance }: Setup, cwd: string, dir: s
 }
 
 function flagsOf({ model, baseUrl, apiKeyEnv, idleMs, window, mode, sandbox, yes }: SetupOptions): Config {
-  return given({ model, baseUrl, apiKeyEnv, idleMs, window, sandbox, mode: yes ? "all" : mode });
-}
-
-function given<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  const there = Object.entries(values).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(there) as { [K in keyof T]?: NonNullable<T[K]> };
+  return present({ model, baseUrl, apiKeyEnv, idleMs, window, sandbox, mode: yes ? "all" : mode });
 }

@@ -4,7 +4,6 @@ import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { exportSession, PawlError } from "@pawl/core";
 import { openRuntime } from "@pawl/core/node";
-import { readerGone } from "./exit.ts";
 import { storeFolder } from "./place.ts";
 
 export interface TransferOptions {
@@ -31,7 +30,6 @@ export async function exportToFile(id: string, options: TransferOptions & { out?
 }
 
 async function print(lines: AsyncIterable<string>): Promise<void> {
-  process.stdout.on("error", () => process.exit(readerGone));
   for await (const line of lines) {
     if (process.stdout.write(`${line}\n`)) continue;
     await new Promise<void>((resolve) => process.stdout.once("drain", resolve));

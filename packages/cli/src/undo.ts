@@ -1,15 +1,14 @@
 /** `pawl undo` and `pawl redo`: files and conversation go back together, and come back together. */
-import { join } from "node:path";
 import { type LogEntry, PawlError, type Runtime, type SessionFacts } from "@pawl/core";
 import { addressOf } from "./address.ts";
-import { type ConsentOptions, consented } from "./consent.ts";
+import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
+import { demandIdle } from "./idle-session.ts";
 import { latestHere } from "./latest.ts";
 import { leftJobWords } from "./left-jobs.ts";
-import { storeFolder } from "./place.ts";
-import { Questions } from "./question.ts";
+import { storeFolder, storePlaces } from "./place.ts";
 import { readable } from "./readable.ts";
-import { demandIdle, type Move, type Moved, moveTo, openMove, perform } from "./snapshot/move.ts";
+import { type Move, type Moved, moveTo, openMove, perform } from "./snapshot/move.ts";
 import { planFor } from "./snapshot/restore.ts";
 import type { RestorePlan } from "./snapshot/restore-plan.ts";
 import { Shadow } from "./snapshot/shadow.ts";
@@ -19,11 +18,6 @@ import { describeMove, tellMoved, warn } from "./undo-words.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
 export type UndoOptions = VisitOptions & ConsentOptions;
-
-/** Where shadow repositories are kept. */
-export function snapshotsFolder(store: string | undefined): string {
-  return join(storeFolder(store), "snapshots");
-}
 
 /** A move as it is asked for: what the files become and what they are now is worked out when it is shown. */
 export interface Plan {
@@ -61,7 +55,7 @@ export function undo(address: string | undefined, step: string | undefined, opti
 
 export function redo(address: string | undefined, options: UndoOptions): Promise<number> {
   return moving("redo", address, options, async (runtime, session, entries) => {
-    const last = await moveTo(snapshotsFolder(options.store), session);
+    const last = await moveTo(storePlaces(options.store).snapshots, session);
     const back = last?.move.back;
     if (!last || !back)
       throw new PawlError(
@@ -74,7 +68,7 @@ export function redo(address: string | undefined, options: UndoOptions): Promise
       throw new PawlError("SESSION_NOT_FOUND", `session ${back.session}, which was undone, has been deleted`);
     const names = (await store.get(session))?.names ?? [];
     const [name] = last.move.name !== undefined && names.includes(last.move.name) ? [last.move.name] : names;
-    const before = await moveTo(snapshotsFolder(options.store), back.session);
+    const before = await moveTo(storePlaces(options.store).snapshots, back.session);
     const move: Plan["move"] = {
       kind: "redo",
       from: session,
@@ -102,10 +96,10 @@ async function moving(
   options: UndoOptions,
   planOf: (runtime: Runtime, session: string, entries: LogEntry[]) => Promise<Plan>,
 ): Promise<number> {
-  demandAnswer(kind, options);
+  demandConsent(`${kind} changes files and conversation`, options);
   return visitStore(options, async (runtime) => {
     const session = address === undefined ? await latestHere(runtime) : await addressOf(runtime, address);
-    const open = await openMove(runtime, snapshotsFolder(options.store), session);
+    const open = await openMove(runtime, storePlaces(options.store).snapshots, session);
     if (open) return finish(runtime, open, options);
     const { entries, damage } = await readable(runtime, session);
     if (damage) throw damage;
@@ -162,7 +156,7 @@ export async function filesOf(
   snapshot: string | undefined,
   cwd: string | undefined,
 ): Promise<{ shadow: Shadow; commit?: string }> {
-  const base = snapshotsFolder(options.store);
+  const base = storePlaces(options.store).snapshots;
   if (snapshot === undefined) {
     if (cwd !== undefined) return { shadow: await Shadow.of(base, cwd) };
     throw new PawlError(
@@ -178,13 +172,4 @@ export async function filesOf(
       `the snapshot ${JSON.stringify(snapshot)} was not taken by this store, ${base}`,
     );
   return { shadow, commit: id.commit };
-}
-
-function demandAnswer(kind: string, { yes, json }: ConsentOptions): void {
-  if (yes || (Questions.possible && !json)) return;
-  const why = json ? "--json asks nobody" : "there is no terminal to ask in";
-  throw new PawlError(
-    "INVALID_INPUT",
-    `${kind} changes files and conversation, and ${why}; say that it is meant with --yes`,
-  );
 }

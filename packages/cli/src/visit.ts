@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { memoryStore, type Runtime } from "@pawl/core";
 import { nodeEffects, openRuntime, thisHolder } from "@pawl/core/node";
-import { readerGone } from "./exit.ts";
 import { storeFolder } from "./place.ts";
 
 export interface VisitOptions {
@@ -12,8 +11,6 @@ export interface VisitOptions {
 }
 
 export async function visitStore<T>(options: VisitOptions, work: (runtime: Runtime) => Promise<T>): Promise<T> {
-  // `pawl show | head`: whoever has read enough is no fault.
-  process.stdout.on("error", () => process.exit(readerGone));
   const dir = storeFolder(options.store);
   // Looking must not make a store where there is none, not even inside of a folder that is there.
   const runtime = existsSync(join(dir, "pawl.db")) || isFile(dir) ? await openRuntime({ dir }) : noRuntime();

@@ -1,7 +1,7 @@
 /** What every command has: help with an example. Completion, the list of sessions, the simulation. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { createSession } from "@pawl/core";
@@ -30,6 +30,16 @@ test("every command's help has an example; each that a program may read has --js
   }
 });
 
+test("a reader that has gone is no crash, whatever the command", async (t) => {
+  const world = new World(t);
+  for (const args of [["--help"], ["config", "--json"], ["completion", "bash"], ["sessions", "--store", world.store]]) {
+    const running = world.start(args);
+    running.process.stdout?.destroy();
+    const { code, stderr } = await running.ended;
+    assert.deepEqual([code, stderr], [141, ""], args.join(" "));
+  }
+});
+
 describe("completion", () => {
   test("bash completes commands, inner commands, options, choices and folders", async (t) => {
     const world = new World(t);
@@ -48,6 +58,8 @@ describe("completion", () => {
     assert.deepEqual(completed("run", "do it", "--mo"), ["--model", "--mode"]);
     assert.deepEqual(completed("run", "do it", "--mode", "a"), ["ask", "accept-edits", "all"]);
     assert.deepEqual(completed("run", "--cwd", "wo"), ["work"]);
+    mkdirSync(join(world.root, "my project"));
+    assert.deepEqual(completed("run", "--cwd", "my"), ["my project"]);
   });
 
   for (const shell of ["zsh", "fish"]) {
@@ -61,7 +73,10 @@ describe("completion", () => {
   test("the scripts hold what a quote or a dollar could break, and an unknown shell is one clear line", async (t) => {
     const world = new World(t);
     const { stdout } = await world.pawl(["completion", "fish"]);
-    for (const line of stdout.trim().split("\n").slice(1))
+    const lines = stdout.trimEnd().split("\n").slice(1);
+    assert.ok(lines.length > 100, `${lines.length} lines`);
+    for (const line of lines) assert.match(line, /^complete -c pawl /);
+    for (const line of lines)
       assert.equal(
         line.replaceAll("\\'", "").match(/'/g)?.length ?? 0,
         (line.replaceAll("\\'", "").match(/'[^']*'/g)?.length ?? 0) * 2,
@@ -69,7 +84,7 @@ describe("completion", () => {
       );
     assert.match(
       stdout,
-      /-n '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from path trust' -a trust|-a trust/,
+      /-n '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from path trust' -a trust /,
     );
     const { code, stderr } = await world.pawl(["completion", "tcsh"]);
     assert.deepEqual([code, stderr], [2, 'pawl: "tcsh": write one of bash, zsh, fish\n']);

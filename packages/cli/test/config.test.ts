@@ -264,6 +264,15 @@ test("a trust record that is damaged trusts nobody", async (t) => {
   }
 });
 
+test("config path says where a file is, also one that is wrong", async (t) => {
+  const world = furnished(t, {});
+  const path = join(world.work, ".pawl/config.json");
+  writeFileSync(path, "{");
+  const { code, stdout } = await world.pawl(["config", "path", "--json"]);
+  assert.deepEqual([code, (JSON.parse(stdout) as { project: string }).project], [0, path]);
+  assert.equal((await world.pawl(["config"])).code, 2);
+});
+
 test("a pipe, a folder, a device and a file without end in its place are refused, not read", async (t) => {
   const world = furnished(t, {});
   const path = join(world.work, ".pawl/config.json");

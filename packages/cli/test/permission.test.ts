@@ -181,6 +181,7 @@ describe("what always would mean", () => {
     ["git log --oneline -5", "git log *"],
     ["npm test", "npm test *"],
     ["npm run build -- --watch", "npm run build *"],
+    ["npm run test:unit", "npm run test:unit *"],
     ["ls -la src", "ls *"],
     ...[
       "rm -rf x",
@@ -193,6 +194,15 @@ describe("what always would mean", () => {
       "npx x",
       "npm install x",
       "go run ./x",
+      "git rebase --exec x main",
+      "git bisect run x",
+      "git restore .",
+      "git checkout -f main",
+      "git stash drop",
+      "git branch -D x",
+      "npm init x",
+      "go generate",
+      "mvn exec:exec -Dexec.executable=x",
     ].map((command): [string, undefined] => [command, undefined]),
     ...[
       "git log; rm x",

@@ -1,9 +1,13 @@
 /** `pawl delete` and `pawl erase`: shown before, asked for, and gone. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { removeOutputs } from "../src/command-output-files.ts";
+import { CommandFolder } from "../src/tools/command-folder.ts";
+import { jobId } from "../src/tools/job.ts";
+import { SpillFolder } from "../src/tools/spill-folder.ts";
 import { World } from "./pawl-world.ts";
 
 const secret = "sk-very-secret-0123456789";
@@ -137,4 +141,18 @@ test("erase: what cannot be erased is said before anybody is asked, a prompt's t
   }
   const { stderr } = await world.pawl(["erase", "main", "2", "--yes", ...at]);
   assert.match(stderr, /The session's title was made from it and still says: Say it\n/);
+});
+
+test("what a background job has said at length goes with its call, and another's stays", async (t) => {
+  const { store } = new World(t);
+  const folders = ["k1", "k2"].map((key) => new CommandFolder(join(store, "commands", key)));
+  const spill = new SpillFolder(join(store, "spill"), () => {});
+  for (const folder of folders) {
+    mkdirSync(folder.path, { recursive: true });
+    writeFileSync(folder.output, secret);
+    await spill.keep(folder.output, jobId(folder));
+  }
+  assert.equal(await removeOutputs(store, ["k1"]), 2);
+  const [, other] = folders;
+  assert.deepEqual(readdirSync(join(store, "spill")), [`${other && jobId(other)}.txt`]);
 });

@@ -126,6 +126,16 @@ describe("in the sandbox", { skip }, () => {
     assert.equal(said.match(/Read-only file system/g)?.length, 2);
   });
 
+  test("a project that hides what every command needs gets no command to run, instead of one without a sandbox", async (t) => {
+    const { root } = new Folder(t);
+    const sandbox = await openSandbox({ ...everyday, cwd: root, hidden: ["/usr", "/bin"] });
+    assert.match(sandbox.refuses ?? "", /sandbox\.hidden "\/usr", "\/bin" the sandbox cannot start/);
+    assert.match(sandbox.notice ?? "", /Take out what every command needs/);
+    const folder = new Folder(t, {}, { sandbox });
+    await assert.rejects(folder.result("bash", { command: "touch made" }), /commands are refused/);
+    assert.throws(() => folder.content("made"));
+  });
+
   test("no process outside is seen: neither the agent's environment nor a signal reaches it", async (t) => {
     const folder = await confined(t);
     const said = await folder.call("bash", { command: `kill -0 ${process.pid} 2>&1; cat /proc/[0-9]*/comm; echo end` });

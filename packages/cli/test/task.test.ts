@@ -126,3 +126,29 @@ test("R61: killed in a command of a task: the command's real output is found, it
   assert.equal(server.requests.length, 4);
   for (const session of ["s", await childOf(world)]) assert.equal((await world.verified(session)).code, 0);
 });
+
+test("R61: a turn that is settled closes the task that was under way in it, and nothing of it runs", async (t) => {
+  const world = new World(t);
+  execFileSync("mkfifo", [join(world.work, "pipe")]);
+  const server = await world.server([giving, [{ call: "bash", input: { command: waiting } }]]);
+  const first = world.start(["run", "Go", "--yes", "--session", "s", "--json", ...world.place(server)]);
+  await appears(world.work, "ready", first.ended);
+  first.kill("SIGKILL");
+  await first.ended;
+  const settled = world.pawl(["settle", "s", "--json", "--store", world.store]);
+  const writer = spawn("/bin/sh", ["-c", "echo word > pipe"], { cwd: world.work, stdio: "ignore" });
+  t.after(() => writer.kill("SIGKILL"));
+  const { code, stdout, stderr } = await settled;
+  assert.equal(code, 0, stderr);
+  assert.equal((JSON.parse(stdout) as { outcome: { type: string } }).outcome.type, "interrupted");
+  const child = await childOf(world);
+  for (const session of ["s", child]) assert.equal((await world.verified(session)).code, 0);
+  const { stdout: list } = await world.pawl(["sessions", "--json", "--tasks", "--store", world.store]);
+  for (const line of list.trimEnd().split("\n"))
+    assert.equal((JSON.parse(line) as { head: { openTurn?: string } }).head.openTurn, undefined, line);
+  const { stdout: log } = await world.pawl(["show", "s", "--json", "--store", world.store]);
+  assert.match(log, /The task did not complete: it ended as interrupted/);
+  assert.match((await world.pawl(["show", child, "--json", "--store", world.store])).stdout, /after word/);
+  assert.equal(world.read("count"), "ran\n");
+  assert.equal(server.requests.length, 2);
+});

@@ -120,6 +120,19 @@ test("the ninth job is refused by name of the others; a long output is cut and k
   assert.ok(readFileSync(path).length < 33_000_000);
 });
 
+test("a secret is masked also where a job's long output is cut in the middle of it", async (t) => {
+  const value = "sk-0123456789abcdefghij";
+  const folder = new Folder(t, {}, { mask: new SecretMask([{ name: "KEY", value }]) });
+  for (const lead of [0, 7, 14]) {
+    const half = `$(printf sk-0123456789; printf abcdefghij)`;
+    const command = `s=${half}; printf '%0${lead}d' 0; for i in $(seq 9000); do printf %s "$s"; done`;
+    const id = await started(folder, command, `cut-${lead}`);
+    const text = await folder.call("job_output", { id, waitMs: 60_000 });
+    assert.match(text, /characters left out/);
+    assert.doesNotMatch(text, /abcdefghij|sk-01/);
+  }
+});
+
 test("an id that is none names those that there are; an empty list says so", async (t) => {
   const folder = new Folder(t);
   assert.equal(await folder.call("job_output", {}), "There are no jobs.");
@@ -173,6 +186,19 @@ test("after a sudden death the job goes on, and another process sees what it say
   assert.match(String(output), new RegExp(`^${id} was started in the background`));
   const never = await later.reconcile("bash", { command: "x", background: true }, "call-2");
   assert.equal(never.verdict, "unknown", "an archive younger than the call proves nothing");
+});
+
+const blind = process.platform === "linux" ? false : "no start times here: whether a process lives cannot be told";
+
+test("a job of a process that lives is listed to no other", { skip: blind }, async (t) => {
+  const folder = new Folder(t);
+  const { child, said } = host(t, folder, "stay", "exec sleep 600");
+  await said.linesSeen(1);
+  const later = again(t, folder);
+  assert.equal(await later.call("job_output", {}), "There are no jobs.");
+  await killed(child);
+  assert.match(await later.call("job_output", {}), /^job-\w+ {2}running/);
+  await later.call("job_kill", { id: said.lines[0]?.split(" ")[0] });
 });
 
 test("another process ends a job that a dead one has left", async (t) => {

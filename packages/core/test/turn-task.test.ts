@@ -251,3 +251,36 @@ describe("an input with an id", () => {
     assert.equal(eventsOf(await session.entries(), "turn.started").length, 1);
   });
 });
+
+test("a child's title is the first line of its task, cut between characters", async () => {
+  const family = new Family();
+  const prompt = `${"🪲".repeat(100)}\nmore`;
+  const parent = { ...family.parent(family.world.process()), model: once("task", { agent: "worker", prompt }, "done") };
+  const session = await family.world.session();
+  await family.world.effects.run(session.run(parent, "go").result);
+  const child = await family.child();
+  assert.equal((await child?.summary())?.head.title, "🪲".repeat(72));
+});
+
+test("a watcher that throws fails the call, and its child is stopped before that", async () => {
+  const family = new Family();
+  const fault = new Error("the screen is gone");
+  const parent = family.parent(
+    family.world.process(),
+    {},
+    {
+      watch(item) {
+        if (item.type === "entry" && item.entry.event.type === "tool.entered") throw fault;
+      },
+    },
+  );
+  family.gate = new Promise(() => {});
+  const session = await family.world.session();
+  await family.world.effects.run(session.run(parent, "go").result);
+  const [settled] = eventsOf(await session.entries(), "tool.settled");
+  assert.equal(settled?.output.isError, true);
+  assert.match(settled ? outputText(settled.output) : "", /the screen is gone/);
+  const [ended] = eventsOf((await (await family.child())?.entries()) ?? [], "turn.ended");
+  assert.equal(ended?.outcome.type, "aborted");
+  await family.assertAllLawful();
+});

@@ -56,8 +56,6 @@ export interface Resolved {
   passedOver: string[];
 }
 
-type Sandbox = SandboxConfig;
-
 export function resolveConfig({ flags, project, user }: Layers): Resolved {
   const passedOver: string[] = [];
   const heard = project.trusted ? project.config : narrowed(project.config, user, passedOver);
@@ -140,8 +138,12 @@ function narrowed(config: Config, user: Config, passedOver: string[]): Config {
   return heard;
 }
 
-function narrowedSandbox({ mode, network, writable, hidden }: Sandbox, user: Sandbox, passedOver: string[]): Sandbox {
-  const heard: Sandbox = {};
+function narrowedSandbox(
+  { mode, network, writable, hidden }: SandboxConfig,
+  user: SandboxConfig,
+  passedOver: string[],
+): SandboxConfig {
+  const heard: SandboxConfig = {};
   if (mode !== undefined) {
     if (sandboxModes.indexOf(mode) >= sandboxModes.indexOf(user.mode ?? "auto")) heard.mode = mode;
     else passedOver.push("sandbox.mode");
@@ -156,7 +158,7 @@ function narrowedSandbox({ mode, network, writable, hidden }: Sandbox, user: San
 function sandboxFrom(layers: readonly [Origin, Config][], origins: Resolved["origins"]): Effective["sandbox"] {
   const parts = layers.flatMap(([origin, config]) => {
     const { mode, ...rest } = sandboxOf(config);
-    const said: Sandbox = origin === "project" && mode === "off" ? rest : sandboxOf(config);
+    const said: SandboxConfig = origin === "project" && mode === "off" ? rest : sandboxOf(config);
     return Object.keys(said).length === 0 ? [] : [{ origin, said }];
   });
   if (parts.length > 0) origins["sandbox"] = parts.map(({ origin }) => origin);
@@ -169,11 +171,12 @@ function sandboxFrom(layers: readonly [Origin, Config][], origins: Resolved["ori
   };
 }
 
-function sandboxOf({ sandbox }: Config): Sandbox {
+function sandboxOf({ sandbox }: Config): SandboxConfig {
   return typeof sandbox === "string" ? { mode: sandbox } : (sandbox ?? {});
 }
 
-function present<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
+/** Without what is undefined. */
+export function present<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: NonNullable<T[K]>;
   };

@@ -6,7 +6,7 @@ import { toned, wrapped } from "../style.ts";
 import { readConfigFile } from "./file.ts";
 import { resolveConfig } from "./layer.ts";
 import { type Loaded, loadConfig, passedOverWords } from "./load.ts";
-import { projectFile, projectFolder } from "./place.ts";
+import { projectFile, projectFolder, userFile } from "./place.ts";
 import { noFile, rememberTrust, trustFile, trustIn } from "./trust.ts";
 
 const out = process.stdout;
@@ -64,15 +64,11 @@ function tellPassedOver(loaded: Loaded): void {
 }
 
 export function showPaths({ cwd, json }: OverviewOptions): number {
-  const { user, project } = loadPaths(workspaceFolder(cwd));
+  // Also of a file that is wrong: whoever asks means to mend it.
+  const { user, project } = { user: userFile(), project: projectFile(workspaceFolder(cwd)) };
   if (json) out.write(`${JSON.stringify({ user, project, trust: trustFile() })}\n`);
   else out.write(`user     ${user}\nproject  ${project}\ntrust    ${trustFile()}\n`);
   return 0;
-}
-
-function loadPaths(cwd: string): { user: string; project: string } {
-  const { user, project } = loadConfig(cwd);
-  return { user: user.path, project: project.path };
 }
 
 /** The content that is there now, and no other. */

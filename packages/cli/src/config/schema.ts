@@ -4,7 +4,7 @@
  * Owns: names and shapes. Does not own: which file's word counts (see layer). Every key is optional, and an unknown one is an
  * error: a misspelled `permisions` that is passed over in silence would allow what was meant to be denied.
  */
-import { limit, type PermissionRule } from "@pawl/core";
+import { limit } from "@pawl/core";
 import { z } from "zod";
 import { serversSchema } from "../mcp/server-config.ts";
 
@@ -96,7 +96,9 @@ export const configSchema = z
     instructions: z
       .array(z.string().min(1))
       .exactOptional()
-      .describe("Further files of instructions for the model, relative to this file's folder; ~ is your home"),
+      .describe(
+        "Further files of instructions for the model, relative to the project's folder or, in your own file, to that file's; ~ is your home",
+      ),
   })
   .meta({ title: "Pawl's configuration" });
 
@@ -104,11 +106,6 @@ export type Config = z.infer<typeof configSchema>;
 export type ProviderConfig = z.infer<typeof providerSchema>;
 export type SandboxConfig = z.infer<typeof sandboxSchema>;
 export type Pricing = z.infer<typeof pricingSchema>;
-
-// What a file says is what the runtime's rules are.
-const rules = (config: Config): readonly PermissionRule[] => config.permissions ?? [];
-
-export { rules as rulesOf };
 
 /** What is published beside the program. */
 export function publishedSchema(): unknown {

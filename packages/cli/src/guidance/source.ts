@@ -6,13 +6,13 @@ import { closeSync, openSync, readSync, realpathSync, statSync } from "node:fs";
 import { printable } from "../style.ts";
 import { within } from "../tools/workspace.ts";
 
-/** Three bytes a character at most, and one file is never the whole context. */
-export const fileChars = 32_000;
+/** One file is never the whole context. */
+const fileChars = 32_000;
 
 export interface GuidanceFile {
   path: string;
   text: string;
-  /** Characters, if that is not all of it. */
+  /** There is more of it. */
   cut: boolean;
 }
 
@@ -23,6 +23,7 @@ export function readGuidance(path: string, inside: string | undefined): Guidance
     if (inside !== undefined && !within(inside, real)) return undefined;
     // A pipe would never end.
     if (!statSync(real).isFile()) return undefined;
+    // A UTF-16 unit is three bytes at most.
     const bytes = Buffer.alloc(3 * fileChars + 4);
     const file = openSync(real, "r");
     try {

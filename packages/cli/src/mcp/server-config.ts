@@ -26,7 +26,7 @@ const addressSchema = z.strictObject({
   ...trust,
 });
 
-export const serverSchema = z.union([programSchema, addressSchema]);
+const serverSchema = z.union([programSchema, addressSchema]);
 /** By the name that its tools are called with: `mcp__NAME__TOOL`. */
 export const serversSchema = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,32}$/), serverSchema);
 

@@ -258,11 +258,13 @@ export class ServerLink {
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve: go } = Promise.withResolvers<void>();
     const cancel = this.#ground.timers.after(ms, go);
-    const stop = AbortSignal.any([signal, this.#closed.signal]);
-    stop.addEventListener("abort", () => go(), { once: true });
-    if (stop.aborted) go();
+    const onAbort = () => go();
+    const stops = [signal, this.#closed.signal];
+    for (const stop of stops) stop.addEventListener("abort", onAbort, { once: true });
+    if (stops.some(({ aborted }) => aborted)) go();
     await promise;
     cancel();
+    for (const stop of stops) stop.removeEventListener("abort", onAbort);
   }
 }
 

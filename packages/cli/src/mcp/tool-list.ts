@@ -12,7 +12,7 @@ const schemaChars = 50_000;
 const schemaDepth = 30;
 
 /** Looser than the protocol: one odd tool does not take the others with it. */
-export const offeredSchema = z.looseObject({
+const offeredSchema = z.looseObject({
   name: z.string().min(1).max(200),
   description: z.string().optional().catch(undefined),
   inputSchema: z

@@ -9,7 +9,7 @@ import { workspaceFolder } from "../place.ts";
 import { counted, line, toned } from "../style.ts";
 import { endpoints, type Protocol } from "./endpoint.ts";
 import { findPackage, packagePlaces } from "./package.ts";
-import { modelsAt, problemOf, wellKnown } from "./server.ts";
+import { modelsAt, nearMs, problemOf, wellKnown } from "./server.ts";
 
 export interface ListOptions {
   cwd?: string;
@@ -30,8 +30,9 @@ const shownModels = 12;
 const out = process.stdout;
 
 export async function listModels(provider: string | undefined, { cwd, json, all }: ListOptions): Promise<number> {
-  const { values, project } = loadConfig(workspaceFolder(cwd));
-  const places = packagePlaces(project.trust === "trusted" ? projectFolders(workspaceFolder(cwd)) : []);
+  const folder = workspaceFolder(cwd);
+  const { values, project } = loadConfig(folder);
+  const places = packagePlaces(project.trust === "trusted" ? projectFolders(folder) : []);
   const known = { ...endpoints, ...values.providers };
   const names = [...Object.keys(known), "local"];
   const extra = installed(places).filter((name) => !(name in known));
@@ -128,7 +129,7 @@ async function packageRow(provider: string, own: ProviderConfig | undefined, pla
 async function localRow({ name, url }: (typeof wellKnown)[number]): Promise<Row> {
   const provider = `local ${name}`;
   try {
-    const models = await modelsAt(url, {}, 2_000);
+    const models = await modelsAt(url, {}, nearMs);
     return {
       provider,
       usable: models.length > 0,

@@ -2,7 +2,7 @@
 import { PawlError } from "@pawl/core";
 
 /** A server on this machine answers at once or not at all; one far away in a few seconds. */
-const nearMs = 3_000;
+export const nearMs = 3_000;
 const farMs = 15_000;
 
 export interface Server {

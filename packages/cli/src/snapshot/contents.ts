@@ -7,7 +7,7 @@ import type { Shadow } from "./shadow.ts";
 /** Asked for before they are read: git must never wait for us, nor we for it. */
 const ahead = 64;
 
-/** In order. Fails with CORRUPT where one is not there. */
+/** In order. Fails with CORRUPT where one is not there, or not whole: the start of a file must not take its place. */
 export async function* contentsOf<T extends { blob: string }>(
   shadow: Shadow,
   items: readonly T[],
@@ -39,6 +39,11 @@ export async function* contentsOf<T extends { blob: string }>(
           `the snapshots of ${shadow.folder} in ${shadow.dir} lack an object: ${head || item.blob}`,
         );
       const content = await reader.bytes(Number(size));
+      if (content.length < Number(size))
+        throw new PawlError(
+          "CORRUPT",
+          `git ended within an object of the snapshots in ${shadow.dir}: ${item.blob} has ${size} bytes, ${content.length} came; do it again`,
+        );
       await reader.bytes(1);
       yield { item, content };
     }
@@ -63,6 +68,7 @@ class Reader {
     }
   }
 
+  /** Fewer only where the source ends. */
   async bytes(count: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let missing = count - this.#held.length;

@@ -1,6 +1,6 @@
 /**
- * Git as a tool of ours: started with nothing of what surrounds us but the PATH, so that no configuration, hook or variable
- * of a person changes what a snapshot is, and nothing of theirs is written.
+ * Git as a tool of ours: started without the variables that steer it, and in a repository of ours without any configuration but
+ * ours, so that no hook, attribute or setting of a person changes what a snapshot is, and nothing of theirs is written.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -15,7 +15,7 @@ export interface LeftOut {
   why: LeftOutWhy;
 }
 
-/** What is there under a name. `through`: a folder on the way to it is a link, so that it is something else's name. */
+/** What is there under a name. `nothing` also behind a link: there it is something else's name. */
 export interface Found {
   kind: "file" | "link" | "other" | "nothing";
   size: number;

@@ -8,8 +8,8 @@
  */
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { forkSession, PawlError, type Runtime, rewindSession, type SessionFacts } from "@pawl/core";
-import { within } from "../tools/workspace.ts";
+import { forkSession, type Runtime, rewindSession, type SessionFacts } from "@pawl/core";
+import { holdIdle } from "../idle-session.ts";
 import { type Problem, planFor, restore } from "./restore.ts";
 import type { RestorePlan } from "./restore-plan.ts";
 import { Shadow, writeWhole } from "./shadow.ts";
@@ -39,8 +39,6 @@ export interface Move {
   /** Where a redo in `to` leads; absent: nowhere. */
   back?: Departure;
 }
-
-const leaseMs = 60_000;
 
 function movesFolder(shadow: Shadow): string {
   return join(shadow.dir, "moves");
@@ -87,7 +85,7 @@ export interface Moved {
   problems: Problem[];
 }
 
-/** Does it, or finishes it. With problems the conversation stays where it is, and the move open. */
+/** Does it, or finishes it. With problems the conversation stays where it is, and the move open. Fails with SESSION_BUSY. */
 export async function perform(runtime: Runtime, shadow: Shadow, move: Move): Promise<Moved> {
   await write(shadow, move);
   const release = await holdIdle(runtime, move.from);
@@ -124,35 +122,4 @@ async function branch(runtime: Runtime, { kind, from, to, cut, name, facts }: Mo
 async function write(shadow: Shadow, move: Move): Promise<void> {
   await mkdir(movesFolder(shadow), { recursive: true });
   await writeWhole(join(movesFolder(shadow), `${move.to}.json`), JSON.stringify(move));
-}
-
-/** Nobody may be driving the session, nor begin to. Fails with SESSION_BUSY. */
-async function holdIdle({ store, holder }: Runtime, session: string): Promise<() => Promise<void>> {
-  const lease = await store.acquireLease(session, holder, leaseMs);
-  if (!lease.granted) throw busy(session, lease.held.holder);
-  const renewal = setInterval(() => void store.renewLease(session, lease.epoch, leaseMs).catch(() => {}), leaseMs / 3);
-  return async () => {
-    clearInterval(renewal);
-    await store.releaseLease(session, lease.epoch).catch(() => {});
-  };
-}
-
-/** Whoever works in the folder now would be robbed of the files under their hands. */
-export async function demandIdle({ store }: Runtime, session: string, folder: string): Promise<void> {
-  for (let page = await store.list(); page.length > 0; ) {
-    for (const { session: id, lease, head } of page)
-      if (lease && (id === session || overlap(head.cwd, folder))) throw busy(id, lease.holder);
-    const last = page.at(-1);
-    page = last ? await store.list({ cursor: { updatedAt: last.updatedAt, session: last.session } }) : [];
-  }
-}
-
-/** The same folder, or one of them inside of the other. */
-function overlap(cwd: string | undefined, folder: string): boolean {
-  return cwd !== undefined && (within(folder, cwd) || within(cwd, folder));
-}
-
-function busy(session: string, { pid, host }: { pid: number; host: string }): PawlError {
-  const what = `session ${session} is being driven by process ${pid} on ${host}; stop it first, then do it again`;
-  return new PawlError("SESSION_BUSY", what);
 }

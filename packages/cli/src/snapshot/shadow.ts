@@ -75,7 +75,7 @@ export class Shadow {
     }
   }
 
-  /** One that is there. */
+  /** One that is there; undefined where none is. */
   static async at(base: string, key: string): Promise<Shadow | undefined> {
     const dir = join(base, key);
     const marker = await readFile(join(dir, "pawl.json"), "utf8").catch(() => undefined);

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogEntry } from "@pawl/core";
-import { storeFolder } from "../place.ts";
+import { storePlaces } from "../place.ts";
 import { gitArguments, gitEnvironment } from "./git.ts";
 import { Shadow } from "./shadow.ts";
 import { parseSnapshotId } from "./snapshot-id.ts";
@@ -29,7 +29,7 @@ export async function forgetSnapshots(
   const keys = entries.flatMap(({ session: of, event }) =>
     of === session && event.type === "snapshot.recorded" ? (parseSnapshotId(event.snapshot)?.key ?? []) : [],
   );
-  const base = join(storeFolder(store), "snapshots");
+  const base = storePlaces(store).snapshots;
   for (const key of new Set(keys)) {
     const shadow = await Shadow.at(base, key);
     // Without git there is nothing that could be packed, and the session is gone all the same.

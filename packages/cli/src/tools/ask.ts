@@ -1,5 +1,6 @@
 import { defineTool, type Tool } from "@pawl/core";
 import { z } from "zod";
+import type { Asking } from "./asking.ts";
 
 export interface AskedQuestion {
   /** The call that asks. */
@@ -11,11 +12,6 @@ export interface AskedQuestion {
 
 /** Asks a person; undefined where no answer came (the input has ended, or the signal aborts). */
 export type Asker = (question: AskedQuestion, signal: AbortSignal) => Promise<string | undefined>;
-
-/** What is told to subscribers while it waits: a view makes room for the question. */
-export interface Asking {
-  asks: string;
-}
 
 const inputSchema = z.object({
   question: z
@@ -47,7 +43,7 @@ export function askTool(asker: Asker | undefined): Tool<z.infer<typeof inputSche
     timeoutMs: 0,
     async execute({ question, choices = [] }, { signal, callId, progress }) {
       const answer =
-        asker && (await asked(asker, { call: callId, question, choices }, signal, () => progress({ asks: question })));
+        asker && (await asked(asker, { call: callId, question, choices }, signal, (asking) => progress({ ...asking })));
       if (answer !== undefined && answer.trim() !== "") return answer;
       const why = asker ? "No answer was given." : "Nobody can be asked here.";
       const text = `${why} Decide yourself what is most likely wanted, say what you assumed, and choose what can be undone.`;
@@ -60,9 +56,9 @@ async function asked(
   asker: Asker,
   question: AskedQuestion,
   signal: AbortSignal,
-  tell: () => void,
+  tell: (asking: Asking) => void,
 ): Promise<string | undefined> {
-  tell();
+  tell({ asks: question.question });
   const { promise: stopped, resolve } = Promise.withResolvers<undefined>();
   const onAbort = () => resolve(undefined);
   signal.addEventListener("abort", onAbort, { once: true });

@@ -1,4 +1,5 @@
 import { type DoubtfulCall, defineTool, everything, PawlError, type Reconciled, type Tool } from "@pawl/core";
+import { thisHolder } from "@pawl/core/node";
 import { z } from "zod";
 import type { CommandArchive } from "./command-archive.ts";
 import type { CommandFolder } from "./command-folder.ts";
@@ -101,7 +102,7 @@ async function startJob(shell: Shell, input: Input, key: string, signal: AbortSi
   const folder = await archive.open(key);
   const cwd = workspace.root;
   const { wrap } = sandbox;
-  const job = { startedAt: Date.now(), confined: wrap.length > 0 };
+  const job = { startedAt: Date.now(), confined: wrap.length > 0, by: thisHolder() };
   const request = { command: command.slice(0, describedChars), cwd, timeoutMs, job };
   await folder.describe(request);
   return startedWords(

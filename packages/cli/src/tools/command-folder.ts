@@ -25,8 +25,8 @@ export interface CommandRequest {
   command: string;
   cwd: string;
   timeoutMs: number;
-  /** It runs in the background. */
-  job?: { startedAt: number; confined: boolean };
+  /** It runs in the background. `by`: whose it is while that process lives; absent in what older versions wrote. */
+  job?: { startedAt: number; confined: boolean; by?: Holder };
 }
 
 /** How a command ended. */

@@ -30,7 +30,7 @@ export type JobState =
 const pollMs = 100;
 
 /** The same in every process: made from the folder's name, which is made from the call's key. */
-export function jobId(folder: CommandFolder): string {
+export function jobId(folder: Pick<CommandFolder, "path">): string {
   return `job-${createHash("sha256").update(basename(folder.path)).digest("hex").slice(0, 8)}`;
 }
 

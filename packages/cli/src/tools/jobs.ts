@@ -5,7 +5,8 @@
  * 1. A job's id says that it was started, or that nobody will ever know better: it is given after the supervisor's word.
  * 2. A job ends with this process, unless that dies: then it has half an hour, and another process finds it by its id.
  */
-import { PawlError } from "@pawl/core";
+import { type Holder, PawlError } from "@pawl/core";
+import { isAlive } from "@pawl/core/node";
 import type { CommandArchive } from "./command-archive.ts";
 import type { CommandFolder, CommandRequest } from "./command-folder.ts";
 import { Job, jobId } from "./job.ts";
@@ -93,12 +94,12 @@ export class Jobs {
     );
   }
 
-  /** Ours, and those that still run here though their process has died. */
+  /** Ours, and those that still run here though their process has died. Where that cannot be told (macOS), those of others, too. */
   async list(): Promise<Job[]> {
     for (const folder of await this.#archive.all()) {
       if (this.#jobs.has(jobId(folder))) continue;
       const request = await folder.readRequest();
-      if (request?.job === undefined || request.cwd !== this.#cwd) continue;
+      if (request?.job === undefined || request.cwd !== this.#cwd || isAnothers(request.job.by)) continue;
       const job = new Job(folder, request, { whose: "left behind", mask: this.#mask });
       await job.refresh();
       if (job.state.type === "running") this.#adopt(job);
@@ -123,4 +124,9 @@ export class Jobs {
     const ended = [...this.#jobs.values()].filter(({ job }) => job.state.type !== "running");
     for (const { job } of ended.slice(0, Math.max(0, ended.length - mostKept))) this.#jobs.delete(job.id);
   }
+}
+
+/** Another process lives that it belongs to: what it runs is not ours to end. */
+function isAnothers(by: Holder | undefined): boolean {
+  return by !== undefined && by.pid !== process.pid && isAlive(by) === true;
 }

@@ -117,7 +117,7 @@ async function send(url: URL, guard: FetchGuard, signal: AbortSignal): Promise<I
     const where = closed.address === host ? "is" : `leads to ${closed.address},`;
     throw invalid(
       host,
-      `${where} not an address of the public internet: it is not fetched unless the configuration allows this host`,
+      `${where} not an address of the public internet, and no other is fetched; bash may reach it, where a person allows that`,
     );
   }
   const lookup: LookupFunction = (_name, options, callback) => {
@@ -137,7 +137,8 @@ async function send(url: URL, guard: FetchGuard, signal: AbortSignal): Promise<I
       "user-agent": agent,
     },
   });
-  request.once("response", resolve).once("error", reject).end();
+  // Each error: one that comes after the answer, or a second one, has nobody else to hear it.
+  request.once("response", resolve).on("error", reject).end();
   try {
     return await promise;
   } catch (error) {

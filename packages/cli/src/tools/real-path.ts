@@ -1,9 +1,7 @@
 /** Where a path leads, name by name and link by link, as the file tools go it (see workspace): also where its end is not there yet. */
 import { readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-
-/** As the kernel: a chain longer than this is a loop. */
-const linksPerPath = 40;
+import { linksPerPath } from "./workspace.ts";
 
 export function realPath(cwd: string, path: string): string {
   const todo = path.split("/").reverse();
@@ -12,7 +10,7 @@ export function realPath(cwd: string, path: string): string {
   for (let name = todo.pop(); name !== undefined; name = todo.pop()) {
     if (name === "" || name === ".") continue;
     const next = name === ".." ? dirname(here) : join(here, name);
-    const target = name === ".." || links > linksPerPath ? undefined : linkTarget(next);
+    const target = name === ".." || links >= linksPerPath ? undefined : linkTarget(next);
     if (target === undefined) here = next;
     else {
       links += 1;

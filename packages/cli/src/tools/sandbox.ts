@@ -94,30 +94,33 @@ const probeMs = 10_000;
 
 /** Starts a sandbox once to know that it works. Never rejects. */
 export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { mode, env } = options;
+  const { mode, env, hidden } = options;
   if (mode === "off") return noSandbox;
   const program = findProgram("bwrap", env);
   if (program === undefined) return without(mode, "bubblewrap (bwrap) is not installed");
+  const started = await start(program, options);
+  if (typeof started !== "string") return { wrap: started, env: environmentOf(options) };
+  // A project that nobody trusts may say what is to be hidden. Were it the programs of the system, `auto` would run without a sandbox.
+  const isTooMuch = hidden.length > 0 && typeof (await start(program, { ...options, hidden: [] })) !== "string";
+  return isTooMuch ? unstartable(hidden, started) : without(mode, started);
+}
+
+/** What stands before a command, or why it does not start. */
+async function start(program: string, options: SandboxOptions): Promise<string[] | string> {
   let temporary: string | undefined;
   try {
     temporary = temporaryFolder();
-    const wrap = [
-      program,
-      ...bubblewrapArguments({
-        ...placesOf(options),
-        visible: insideHidden(options),
-        temporary,
-        network: options.network,
-      }),
-    ];
+    const { network, env } = options;
+    const confinement = { ...placesOf(options), visible: insideHidden(options), temporary, network };
+    const wrap = [program, ...bubblewrapArguments(confinement)];
     await promisify(execFile)(program, [...wrap.slice(1), "/bin/sh", "-c", "exit 0"], {
       timeout: probeMs,
       env: { PATH: env["PATH"] },
     });
-    return { wrap, env: environmentOf(options) };
+    return wrap;
   } catch (error) {
     if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true });
-    return without(mode, reasonOf(error));
+    return reasonOf(error);
   }
 }
 
@@ -142,6 +145,12 @@ function without(mode: "auto" | "require", why: string): Sandbox {
     };
   const refuses = `commands are refused: a sandbox is required, and ${why}`;
   return { ...noSandbox, refuses, notice: `${refuses}. Install it, or run with --sandbox off` };
+}
+
+function unstartable(hidden: readonly string[], why: string): Sandbox {
+  const paths = hidden.map((path) => JSON.stringify(path)).join(", ");
+  const refuses = `commands are refused: with sandbox.hidden ${paths} the sandbox cannot start: ${why}`;
+  return { ...noSandbox, refuses, notice: `${refuses}. Take out what every command needs, or run with --sandbox off` };
 }
 
 function reasonOf(error: unknown): string {

@@ -5,8 +5,8 @@
  * Invariants: a secret that comes in pieces is masked like a whole one; text without a secret goes through as it is.
  */
 
-/** Shorter ones are words that stand in any text. */
-const leastChars = 8;
+/** What is no longer is a word that stands in any text. */
+const wordChars = 8;
 /** What tools put where they have cut a line. */
 const cutMark = "…";
 /** A shorter line of a longer secret gives little of it away, and may be any line: `  "type": "key",`. */
@@ -38,7 +38,7 @@ export class SecretMask {
         : []
       ).map((line) => ({ name, value: line })),
     ]);
-    const long = forms.filter(({ value }) => value.length > leastChars);
+    const long = forms.filter(({ value }) => value.length > wordChars);
     // The longest first: one may begin with another.
     this.#secrets = [...new Map(long.map((one) => [one.value, one])).values()].sort(
       (a, b) => b.value.length - a.value.length,
@@ -70,7 +70,7 @@ export class SecretMask {
   /** The part of a secret that `text` starts or ends with; empty: none that is long enough. */
   #edge(text: string, where: "start" | "end"): string {
     for (const { value } of this.#secrets)
-      for (let length = Math.min(value.length - 1, text.length); length >= leastChars; length -= 1) {
+      for (let length = Math.min(value.length - 1, text.length); length >= wordChars; length -= 1) {
         const part = where === "start" ? value.slice(-length) : value.slice(0, length);
         if (where === "start" ? text.startsWith(part) : text.endsWith(part)) return part;
       }

@@ -23,7 +23,7 @@ export interface Place {
 }
 
 /** As the kernel: a chain longer than this is a loop. */
-const linksPerPath = 40;
+export const linksPerPath = 40;
 
 /** Listing tools look at a whole tree: they wait for whoever writes, and not for each other. */
 export const wholeTree: Lock = { key: "*", mode: "read" };

@@ -12,12 +12,13 @@ import { hash } from "node:crypto";
 import { isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { Part } from "../log/event.ts";
+import { joinSignals } from "../signal.ts";
 import type { Approver } from "../tool/approval.ts";
 import { defineTool, everything, type Lock, type Tool } from "../tool/tool.ts";
 import type { LiveItem } from "../view/live.ts";
 import type { Agent } from "./agent.ts";
 import { Report, type TurnResult } from "./report.ts";
-import { createSession, openSession, type Runtime, type Session } from "./session.ts";
+import { createSession, openSession, type Runtime, type Session, type Turn } from "./session.ts";
 
 export interface Subagent {
   /** What it is good for: the parent's model chooses by it. */
@@ -33,7 +34,7 @@ export interface TaskOptions {
   agents: { [name: string]: Subagent };
   /** Who answers the questions of children; default: each subagent's own approver. */
   approver?: Approver;
-  /** Hears what happens in a child, live. */
+  /** Hears what happens in a child, live. A throw stops the child and fails the call. */
   watch?(item: LiveItem, child: { session: string; parent: string; call: string; agent: string }): void;
 }
 
@@ -84,16 +85,18 @@ export function taskTool(options: TaskOptions): Tool<TaskInput> {
         progress({ session: child.id });
         const { state, result } = await foundOf(child, place.input);
         if (result) return told(result);
+        const fault = new AbortController();
+        const stop = joinSignals(signal, fault.signal);
         const turn =
           state === "open"
-            ? child.resume(agent, { signal })
-            : child.run(agent, input.prompt, { signal, id: place.input });
-        for await (const item of turn) {
+            ? child.resume(agent, { signal: stop.signal })
+            : child.run(agent, input.prompt, { signal: stop.signal, id: place.input });
+        const hear = (item: LiveItem) => {
           watch?.(item, { session: child.id, parent, call, agent: input.agent });
           if (item.type === "entry" && item.entry.event.type === "tool.entered")
             progress({ session: child.id, output: item.entry.event.tool });
-        }
-        const ended = await turn.result;
+        };
+        const ended = await heard(turn, hear, fault).finally(stop.release);
         if (signal.aborted) throw new Error(`The task is closed; its log is session ${child.id}.`);
         return told(ended);
       } catch (error) {
@@ -115,6 +118,18 @@ export function taskTool(options: TaskOptions): Tool<TaskInput> {
       return { verdict: "done", output: told(await child.settle(agentOf(options, input.agent), { signal }).result) };
     },
   });
+}
+
+/** Whoever listens and throws ends the call: its child, too, before that is said. */
+async function heard(turn: Turn, hear: (item: LiveItem) => void, fault: AbortController): Promise<TurnResult> {
+  try {
+    for await (const item of turn) hear(item);
+  } catch (error) {
+    fault.abort(error);
+    await turn.result.catch(() => {});
+    throw error;
+  }
+  return turn.result;
 }
 
 function lockOf(subagent: Subagent | undefined): Lock {
@@ -148,7 +163,7 @@ function placeOf(parent: string, key: string): ChildPlace {
 
 async function childOf(runtime: Runtime, place: ChildPlace, parent: string, input: TaskInput): Promise<Session> {
   const cwd = (await runtime.store.get(parent))?.head.cwd;
-  const title = (input.title ?? input.prompt).slice(0, 72);
+  const title = titleOf(input);
   const facts = { title, agent: input.agent, labels: { parent }, ...(cwd === undefined ? {} : { cwd }) };
   try {
     return await createSession(runtime, place.session, facts);
@@ -156,6 +171,14 @@ async function childOf(runtime: Runtime, place: ChildPlace, parent: string, inpu
     if (!isPawlError(error, "SESSION_EXISTS")) throw error;
     return openSession(runtime, place.session);
   }
+}
+
+/** Lists show one line of it. */
+const titleChars = 72;
+
+function titleOf({ title, prompt }: TaskInput): string {
+  const [first = ""] = (title ?? prompt).trim().split("\n", 1);
+  return [...first].slice(0, titleChars).join("");
 }
 
 /** How far the child is with its input. */

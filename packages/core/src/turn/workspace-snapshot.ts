@@ -9,6 +9,7 @@
  * 3. Without one the turn goes on, unless the agent says `stop`: files that cannot be brought back are the smaller harm.
  */
 import { limit } from "../limit.ts";
+import { joinSignals } from "../signal.ts";
 import { thrownText } from "../tool/output.ts";
 import type { Driver } from "./driver.ts";
 import { type OpenStep, openStep } from "./state.ts";
@@ -33,7 +34,7 @@ export interface Snapshotter {
 }
 
 /** Whether the state of the workspace before the step can still be kept. */
-export function isSnapshotDue({ snapshot, calls }: OpenStep): boolean {
+function isSnapshotDue({ snapshot, calls }: OpenStep): boolean {
   if (snapshot !== undefined) return false;
   return [...calls.values()].every(({ entered }) => !entered || entered.effect === "read");
 }
@@ -68,13 +69,13 @@ export class WorkspaceSnapshots {
     }
     const text = `no snapshot of the workspace before this step: ${problem}`;
     if (agent.withoutSnapshot === "stop") throw new Error(text, { cause: answer });
-    this.#tell(driver, step, "no snapshot", `${text}; what it changes cannot be undone by \`pawl undo\``);
+    this.#tell(driver, step, "no snapshot", `${text}; what it changes cannot be taken back`);
   }
 
   async #take(driver: Driver, step: string): Promise<Answer> {
     const { session, agent, abort, effects, ledger, feed } = driver;
     const over = new AbortController();
-    const signal = AbortSignal.any([abort.signal, over.signal]);
+    const { signal } = joinSignals(abort.signal, over.signal);
     const { promise: ended, resolve } = Promise.withResolvers<Answer>();
     const stop = () => resolve("stopped");
     const cancels = [
