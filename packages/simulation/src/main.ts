@@ -6,6 +6,7 @@
  *   npm run simulate -- --seed 324 --set '{"fork":0}'
  */
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { OrderError, orderOf } from "./order.ts";
 import { type Result, runSchedule } from "./schedule.ts";
@@ -108,12 +109,11 @@ async function judged({ broken, unsteady }: Report): Promise<number> {
   return broken.length + unsteady.length === 0 ? 0 : 1;
 }
 
-function ask(worker: Worker, range: Range): Promise<Report> {
-  return new Promise((resolve, reject) => {
-    worker.once("message", resolve);
-    worker.once("error", reject);
-    worker.postMessage(range);
-  });
+async function ask(worker: Worker, range: Range): Promise<Report> {
+  worker.postMessage(range);
+  // Rejects on an `error`, and takes both listeners back: portions are many.
+  const [report] = await once(worker, "message");
+  return report;
 }
 
 process.exitCode = await main();
