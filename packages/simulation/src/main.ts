@@ -20,7 +20,7 @@ const portion = 100;
  * it does that itself, since each core has a worker already, and helpers would only take its time. Threads of one process
  * cannot be told so: workers are processes.
  */
-const engine = ["--max-semi-space-size=16", "--single-threaded-gc"];
+const engine = ["--max-semi-space-size=42", "--single-threaded-gc"];
 /** So many broken schedules are enough to look at. */
 const enough = 20;
 
