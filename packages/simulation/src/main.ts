@@ -5,8 +5,8 @@
  *   npm run simulate -- --seed 324             one schedule: its settings, what broke, what had happened
  *   npm run simulate -- --seed 324 --set '{"fork":0}'
  */
-import { spawnSync } from "node:child_process";
-import { Worker } from "node:worker_threads";
+import { type ChildProcess, fork, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { OrderError, orderOf } from "./order.ts";
 import { type Result, runSchedule } from "./schedule.ts";
 import type { Settings } from "./settings.ts";
@@ -15,8 +15,12 @@ import type { Range, Report } from "./worker.ts";
 
 /** Seeds handed to a worker at once. */
 const portion = 100;
-/** A schedule is made of short-lived things: with room for them, the collector has a fifth of the work. */
-const roomy = { maxYoungGenerationSizeMb: 128 };
+/**
+ * Of a worker's engine. A schedule is made of short-lived things: with room for them the collector has a fifth of the work, and
+ * it does that itself, since each core has a worker already, and helpers would only take its time. Threads of one process
+ * cannot be told so: workers are processes.
+ */
+const engine = ["--max-semi-space-size=42", "--single-threaded-gc"];
 /** So many broken schedules are enough to look at. */
 const enough = 20;
 
@@ -70,18 +74,19 @@ async function many({ from, to }: Range, workers: number): Promise<number> {
   const progress = setInterval(() => process.stderr.write(`${line()}\n`), 10_000);
   await Promise.all(
     Array.from({ length: workers }, async () => {
-      const worker = new Worker(new URL("./worker.ts", import.meta.url), { resourceLimits: roomy });
+      const worker = fork(new URL("./worker.ts", import.meta.url), { execArgv: [...process.execArgv, ...engine] });
+      const ended = once(worker, "exit");
       while (next <= to && !stopped && sum.broken.length < enough) {
         const range = { from: next, to: Math.min(to, next + portion - 1) };
         next = range.to + 1;
-        const report = await ask(worker, range);
+        const report = await ask(worker, range, ended);
         sum.schedules += report.schedules;
         sum.records += report.records;
         sum.happened += report.happened;
         sum.broken.push(...report.broken);
         sum.unsteady.push(...report.unsteady);
       }
-      await worker.terminate();
+      worker.disconnect();
     }),
   );
   clearInterval(progress);
@@ -108,12 +113,15 @@ async function judged({ broken, unsteady }: Report): Promise<number> {
   return broken.length + unsteady.length === 0 ? 0 : 1;
 }
 
-function ask(worker: Worker, range: Range): Promise<Report> {
-  return new Promise((resolve, reject) => {
-    worker.once("message", resolve);
-    worker.once("error", reject);
-    worker.postMessage(range);
+/** `ended` resolves when the worker does: what it met is on stderr. */
+async function ask(worker: ChildProcess, range: Range, ended: Promise<unknown[]>): Promise<Report> {
+  worker.send(range);
+  const early = ended.then(([code, signal]) => {
+    const how = `a worker ended with ${code ?? signal} among seeds ${range.from}..${range.to}`;
+    throw new Error(`${how}; find the seed with --seeds ${range.from}..${range.to} --workers 1`);
   });
+  const [report] = await Promise.race([once(worker, "message"), early]);
+  return report as Report;
 }
 
 process.exitCode = await main();

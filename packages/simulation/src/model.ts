@@ -8,6 +8,7 @@ import type { Process } from "./process.ts";
 import type { Random } from "./random.ts";
 import type { Referee } from "./referee.ts";
 import type { Settings } from "./settings.ts";
+import { AnswerStream } from "./stream.ts";
 import type { World } from "./world.ts";
 
 type Part = LanguageModelV4StreamPart;
@@ -164,35 +165,28 @@ function streamOf(
 ): ReadableStream<Part> {
   let at = 0;
   let over = false;
-  return new ReadableStream<Part>({
-    start(controller) {
-      signal?.addEventListener(
-        "abort",
-        () => {
-          if (!over) controller.error(signal.reason);
-          over = true;
-        },
-        { once: true },
-      );
-    },
-    pull: (controller) =>
-      new Promise<void>((resolve) => {
-        process.after(world.random.below(200), "words", () => {
-          resolve();
-          for (let burst = 1 + world.random.below(4); burst > 0 && !over; burst -= 1) {
-            const piece = answer[at++];
-            if (piece && !("fail" in piece) && !("silence" in piece)) {
-              controller.enqueue(piece);
-              continue;
-            }
-            over = true;
-            if (!piece) controller.close();
-            else if ("fail" in piece) controller.error(piece.fail);
-            else return;
-          }
-        });
-      }),
+  const stream = new AnswerStream<Part>(() => {
+    process.after(world.random.below(200), "words", () => {
+      stream.pulled();
+      for (let burst = 1 + world.random.below(4); burst > 0 && !over; burst -= 1) {
+        const piece = answer[at++];
+        if (piece && !("fail" in piece) && !("silence" in piece)) {
+          stream.enqueue(piece);
+          continue;
+        }
+        over = true;
+        if (!piece) stream.close();
+        else if ("fail" in piece) stream.error(piece.fail);
+        else return;
+      }
+    });
   });
+  const abort = () => {
+    if (!over) stream.error(signal?.reason);
+    over = true;
+  };
+  signal?.addEventListener("abort", abort, { once: true });
+  return stream.readable;
 }
 
 export function text(words: string, id: string): Part[] {

@@ -1,5 +1,4 @@
-/** Runs the seeds it is sent, one range after another, and reports what broke. */
-import { parentPort } from "node:worker_threads";
+/** A process of its own: runs the seeds it is sent, one range after another, and reports what broke. */
 import { runSchedule } from "./schedule.ts";
 
 export interface Range {
@@ -23,7 +22,11 @@ const twiceEach = 50;
 // Errors are ordinary here, and a replay of the seed tells where one came from.
 Error.stackTraceLimit = 0;
 
-parentPort?.on("message", async ({ from, to }: Range) => {
+// Ctrl-C reaches every process of a terminal; which seeds are the last is said by the one that hands them out.
+process.on("SIGINT", () => {});
+process.on("disconnect", () => process.exit());
+
+process.on("message", async ({ from, to }: Range) => {
   const report: Report = { schedules: 0, records: 0, happened: 0, broken: [], unsteady: [] };
   for (let seed = from; seed <= to; seed += 1) {
     const { breaches, records, happened, hash } = await runSchedule(seed);
@@ -34,5 +37,5 @@ parentPort?.on("message", async ({ from, to }: Range) => {
     if (first) report.broken.push({ seed, law: first.law, message: first.message });
     if (seed % twiceEach === 0 && (await runSchedule(seed)).hash !== hash) report.unsteady.push(seed);
   }
-  parentPort?.postMessage(report);
+  process.send?.(report);
 });

@@ -64,7 +64,7 @@ export const plants: PlantedFault[] = [
     find: 'ledger.stage({ type: "input.accepted", input: id, kind, content });',
     put: 'if (kind === "prompt") ledger.stage({ type: "input.accepted", input: id, kind, content });\n  else ledger.consume(id);',
     laws: ["L3"],
-    seed: 36,
+    seed: 54,
   },
   {
     title: "a call whose outcome is unknown runs again",

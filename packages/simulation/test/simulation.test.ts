@@ -43,6 +43,14 @@ describe("the world", () => {
     }
   });
 
+  test("a schedule that is over is held by nothing: the quick half of the collector takes it", () => {
+    const args = ["--expose-gc", fileURLToPath(new URL("./leftover.ts", import.meta.url))];
+    const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: "utf8" });
+    assert.equal(status, 0, stderr);
+    // One turn that is held, or one stream, is more than that for each schedule.
+    assert.ok(Number(stdout) < 20_000, `${stdout.trim()} bytes a schedule`);
+  });
+
   for (const { seed, settings, why } of corpus) {
     test(`once broken: ${why}`, async () => {
       const { breaches } = await runSchedule(seed, settings);

@@ -51,7 +51,10 @@ export class Journal {
   constructor(store: Store, session: string, epoch: number, attempt: string, effects: Effects) {
     this.#effects = effects;
     // Losing a piece of the journal must not fail the attempt: it is a courtesy to whoever reads after a crash.
-    this.#write = (chunk) => void store.writePartial(session, epoch, attempt, chunk).catch(() => {});
+    const write = (chunk: string) => void store.writePartial(session, epoch, attempt, chunk).catch(() => {});
+    // Not in one statement: the engine takes a function written as the value of a property for one that stays, and lets what
+    // it sees (here the store, and through it all else) live until the collector has gone through everything.
+    this.#write = write;
   }
 
   /** A call that the provider runs is written at once: a crash must not make it look repeatable. */
