@@ -19,7 +19,7 @@ test("/diff, /undo and /redo lend the terminal to pawl itself, and the chat goes
   terminal.type("/diff\r");
   await terminal.until(/\+hi\n[\s\S]*idle ·/);
   terminal.type("/undo\r");
-  await terminal.until(/Undo it\?/);
+  await terminal.said(/Undo it\?/);
   terminal.type("y\r");
   await terminal.until(/1 file removed; the log until now is kept[\s\S]*idle ·/);
   assert.throws(() => world.read("made.txt"));
