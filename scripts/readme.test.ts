@@ -70,7 +70,7 @@ test("each pawl command line in the README works", async () => {
     const args = given.length === 0 ? ["chat", "--model", "openai-chat:x"] : given;
     const asksModel = args.includes("--model");
     const keys = { OPENAI_API_KEY: "test", ANTHROPIC_API_KEY: "test" };
-    const asksPerson = args[0] === "erase" || args[0] === "delete";
+    const asksPerson = ["erase", "delete", "undo"].includes(args[0] ?? "");
     const extra = [...(asksModel ? ["--base-url", `${server.url}/v1`] : []), ...(asksPerson ? ["--yes"] : [])];
     const { code, output } = await run([pawl, ...args, ...extra], keys);
     // The session of the examples is whole and short: there is nothing to take up or to leave out, and that is said.
