@@ -78,7 +78,7 @@ function withModel(command: Command): Command {
 function withSummary(command: Command): Command {
   return command.option(
     "--json",
-    "one event per line; the last line is a summary (its usage counts every request, lost ones too)",
+    "one event per line; the last line is a summary (its usage counts every request of the session, lost ones too)",
   );
 }
 
@@ -361,7 +361,12 @@ async function refuse({ code, message }: CommanderError): Promise<number> {
     .replace(/^error: /, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
-  const text = `${words}; pawl ${command ? `${command} ` : ""}--help shows how`;
+  const [prompt = ""] = args;
+  const isPrompt = code === "commander.unknownCommand" && prompt.includes(" ");
+  const how = isPrompt
+    ? `pawl run ${JSON.stringify(prompt)} runs it`
+    : `pawl ${command ? `${command} ` : ""}--help shows how`;
+  const text = `${words}; ${how}`;
   process.stderr.write(`pawl: ${text}\n`);
   // Whoever reads the last line gets one, whatever was wrong.
   if (args.includes("--json") && (command === "run" || command === "resume" || command === "continue")) {
@@ -371,12 +376,12 @@ async function refuse({ code, message }: CommanderError): Promise<number> {
   return badInput;
 }
 
-/** `pawl` alone, and with options that no command stands before, is a chat, where there is a person to talk to. */
+/** Options that no command stands before are a chat's; `pawl` with nothing at all is one where there is a person to talk to. */
 function spoken(args: readonly string[]): string[] {
   const own = args.some((arg) => ["-h", "--help", "-v", "--version"].includes(arg));
-  const isChat = !own && (args[0] === undefined || args[0].startsWith("-"));
   const isPerson = process.stdin.isTTY === true && process.stdout.isTTY === true;
-  return isChat && isPerson ? ["chat", ...args] : [...args];
+  const isChat = args[0] === undefined ? isPerson : args[0].startsWith("-") && !own;
+  return isChat ? ["chat", ...args] : [...args];
 }
 
 try {

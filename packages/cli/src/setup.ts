@@ -37,7 +37,10 @@ export async function setUp(options: SetupOptions, cwd: string): Promise<Setup> 
       ? present({ model, baseUrl, apiKeyEnv })
       : present({ local, model: options.model, baseUrl: options.baseUrl });
   const packageFolders = config.project.trust === "trusted" ? projectFolders(cwd) : [];
-  const chosen = await chooseModel(wanted, { providers, packageFolders });
+  const named = await chooseModel(wanted, { providers, packageFolders });
+  // A person's own file is their own word; what another's says of money, and of who reads along, is told.
+  const chosen =
+    config.origins["model"]?.[0] === "project" ? { why: "this project's configuration names it", ...named } : named;
   const guidance = await guidanceFor(cwd, config);
   return { chosen, config, guidance, notices: passedOverWords(config) };
 }

@@ -287,7 +287,7 @@ export class Desk {
       this.hint = "another process drives: Esc again leaves, /stop asks it to stop the turn";
       return undefined;
     }
-    this.hint = name === "escape" ? "Esc again leaves; Ctrl-D leaves at once" : "Ctrl-C again leaves";
+    this.hint = name === "escape" ? "Esc again leaves" : "Ctrl-C again leaves";
     return undefined;
   }
 

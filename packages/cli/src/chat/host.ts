@@ -203,6 +203,8 @@ export class Host implements Person {
     const setup = await setUp(options, this.cwd);
     this.#word ??= setup.chosen.word;
     this.#keyEnv = setup.chosen.keyEnv;
+    const { word, why } = setup.chosen;
+    if (why !== undefined) this.#notice(`${word}: ${why}`);
     for (const words of setup.notices) this.#notice(words);
     return setup;
   }

@@ -8,8 +8,14 @@ import { messageChars, tokensOf } from "../log/size.ts";
 import type { Usage } from "../log/value.ts";
 import type { AttemptResult } from "./run.ts";
 
-/** What an answer that broke off cost at least: its prompt, and what had come. Unknown where nothing had come. */
-export function estimateUsage(prompt: LanguageModelV4Prompt, parts: readonly MessagePart[]): Usage {
+/** What was sent: the tools are defined in every request, and may be most of it. */
+export interface Sent {
+  prompt: LanguageModelV4Prompt;
+  tools?: readonly unknown[] | undefined;
+}
+
+/** What an answer that broke off cost at least: its request, and what had come. Unknown where nothing had come. */
+export function estimateUsage({ prompt, tools }: Sent, parts: readonly MessagePart[]): Usage {
   if (parts.length === 0) return { measure: "unknown" };
   const reasoning = tokens(parts.map((part) => (part.type === "reasoning" ? part.text.length : 0)));
   const other = tokens(
@@ -17,15 +23,15 @@ export function estimateUsage(prompt: LanguageModelV4Prompt, parts: readonly Mes
   );
   return {
     measure: "estimated",
-    input: tokens(prompt.map(messageChars)),
+    input: tokens([...prompt.map(messageChars), tools ? JSON.stringify(tools).length : 0]),
     output: reasoning + other,
     ...(reasoning > 0 ? { reasoning } : {}),
   };
 }
 
 /** The result, with our own figure where the provider reported none. */
-export function counted(result: AttemptResult, prompt: LanguageModelV4Prompt): AttemptResult {
-  return result.usage.measure === "unknown" ? { ...result, usage: estimateUsage(prompt, result.parts) } : result;
+export function counted(result: AttemptResult, sent: Sent): AttemptResult {
+  return result.usage.measure === "unknown" ? { ...result, usage: estimateUsage(sent, result.parts) } : result;
 }
 
 /** Tokens of one text. */

@@ -171,7 +171,7 @@ export class RecoveredCall {
       exposure: this.#exposureOf(result),
       ...(failure ? { failure } : {}),
       ...(decision ? { decision } : {}),
-      usage: usage.measure === "unknown" ? estimateUsage(this.#options.prompt, result.parts) : usage,
+      usage: usage.measure === "unknown" ? estimateUsage(this.#options, result.parts) : usage,
       ...(firstPartMs === undefined ? {} : { firstPartMs }),
       durationMs,
       ...(notes ? { notes } : {}),

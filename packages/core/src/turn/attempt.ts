@@ -77,7 +77,7 @@ export async function closeAttempt(driver: Driver): Promise<void> {
     exposure,
     failure,
     decision: decideAfter(driver, failure, { exposure, durationMs: 0 }),
-    usage: estimateUsage(await driver.context.measurable(agent), parts),
+    usage: estimateUsage({ prompt: await driver.context.measurable(agent), tools: agent.header.tools }, parts),
     durationMs: 0,
     ...(parts.length > 0 ? { fragment: parts } : {}),
   });
@@ -115,7 +115,7 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
       },
       effects,
     );
-    return counted(result, options.prompt);
+    return counted(result, options);
   } finally {
     journal.stop();
   }

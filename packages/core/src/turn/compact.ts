@@ -82,7 +82,7 @@ async function request(driver: Driver, attempt: string, upTo: number): Promise<A
   const options = callOptions(withoutForce(agent.header), prompt);
   const { model, watch } = agent;
   const asking = { attempt, model, options, signal: abort.signal, watch, sink: silentSink };
-  return counted(await runAttempt(asking, effects), prompt);
+  return counted(await runAttempt(asking, effects), options);
 }
 
 /** Why the summary is none that helps, if it is none. Half a sentence, or a call beside it, must not stand for a conversation. */
