@@ -54,6 +54,12 @@ test("a task's question is asked in the chat, an always is remembered, and a que
   terminal.type("2\r");
   await terminal.until(/Blue it is\.\n\n✓ done[\s\S]*idle ·/);
   assert.match(server.requests.at(-1)?.body ?? "", /"content":"blue"/);
+  terminal.type("/mode plan\r");
+  await terminal.until(/from the next turn on: mode plan[\s\S]*idle ·.*mode plan/);
+  terminal.type("/mode sometimes\r");
+  await terminal.until(/"sometimes" is no mode; use one of plan, ask, accept-edits, all/);
+  terminal.type("/mode ask\r");
+  await terminal.until(/from the next turn on: mode ask/);
   terminal.type("again\r");
   await terminal.until(/Allow this\?[^\n]*always \(ls \*\)/);
   terminal.type("a\r");

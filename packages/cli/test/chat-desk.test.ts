@@ -175,7 +175,7 @@ test("what is offered is taken by Enter on an empty line, and only when nobody d
 
 test("a slash begins a command, completed by Tab or Enter; a path is no command", () => {
   const world = new ChatWorld();
-  world.type("/mo");
+  world.type("/model");
   assert.match(world.live, /▸ \/model {2}PROVIDER:ID: which model/);
   world.type("\t");
   assert.equal(world.desk.composer.text, "/model ");

@@ -119,14 +119,9 @@ export class Chat implements HandsPort {
     this.#timer = undefined;
     if (this.#isOver) return;
     const { host, screen, size } = this.#parts;
-    const { window } = host.options;
-    const facts = {
-      model: host.model || this.#desk.story.model,
-      ...(window === undefined ? {} : { windowTokens: window }),
-    };
     const now = size();
     const from = performance.now();
-    screen.draw(frameOf(this.#desk, this.#printer, facts, now, from), now.columns);
+    screen.draw(frameOf(this.#desk, this.#printer, host.facts(this.#desk.story.model), now, from), now.columns);
     this.#drawCost = performance.now() - from;
   }
 

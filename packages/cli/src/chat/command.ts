@@ -14,6 +14,7 @@ export interface ChatHands {
   stop(): Promise<void>;
   leave(): void;
   useModel(word: string): Promise<void>;
+  useMode(word: string): Promise<void>;
   compact(): Promise<void>;
   /** `turn`: its number; empty: the end, or of a rewind the turn before the last. */
   fork(turn: string): Promise<void>;
@@ -53,6 +54,12 @@ export const chatCommands: readonly ChatCommand[] = [
     takes: "PROVIDER:ID",
     about: "which model is asked from the next turn on",
     run: (hands, rest) => hands.useModel(rest),
+  },
+  {
+    name: "mode",
+    takes: "plan|ask|accept-edits|all",
+    about: "what runs without asking, from the next turn on",
+    run: (hands, rest) => hands.useMode(rest),
   },
   {
     name: "compact",

@@ -29,6 +29,8 @@ export interface Frame {
 }
 
 export interface Facts {
+  /** What runs without asking; `ask` goes without saying. */
+  permission?: string;
   /** As it is called; of none is chosen, empty. */
   model: string;
   windowTokens?: number;
@@ -133,7 +135,7 @@ function popupLines(popup: Popup | undefined, width: number): Line[] {
   });
 }
 
-function statusLine(desk: Desk, { model, windowTokens }: Facts, width: number, now: number): Line {
+function statusLine(desk: Desk, { model, windowTokens, permission }: Facts, width: number, now: number): Line {
   const { story, waiting, mode } = desk;
   const { contextTokens: tokens, books } = story;
   const share =
@@ -143,6 +145,7 @@ function statusLine(desk: Desk, { model, windowTokens }: Facts, width: number, n
     stateOf(desk, now),
     ...(waiting.length > 0 ? [`${waiting.length} waiting`] : []),
     ...(mode === "opening" ? [] : [model === "" ? "no model" : model]),
+    ...(permission === undefined || permission === "ask" ? [] : [`mode ${permission}`]),
     ...(tokens === undefined ? [] : [`context ${grouped(tokens)}${share}`]),
     ...(cost > 0 ? [`cost ${cost.toFixed(2)}`] : [totals(desk)]),
   ];

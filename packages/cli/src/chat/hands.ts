@@ -1,7 +1,7 @@
 /** What commands do with a chat: other sessions, another model, a turn without new words. */
 import { PawlError, type Session } from "@pawl/core";
 import { addressOf } from "../address.ts";
-import { latestIn } from "../latest.ts";
+import { sessionsIn } from "../latest.ts";
 import type { ChatHands, TellTone } from "./command.ts";
 import type { Host } from "./host.ts";
 import type { Start } from "./link.ts";
@@ -62,6 +62,11 @@ export class Hands implements ChatHands {
     this.tell("quiet", `from the next turn on: ${word}`);
   }
 
+  async useMode(word: string): Promise<void> {
+    await this.#chat.host.useMode(word);
+    this.tell("quiet", `from the next turn on: mode ${word}`);
+  }
+
   async compact(): Promise<void> {
     this.tell("quiet", await compacted(this.#needed()));
   }
@@ -92,13 +97,13 @@ export class Hands implements ChatHands {
     await this.#aside("diff", step);
   }
 
-  /** The session that files and conversation are in afterwards: the latest of the folder, since it has just been made. */
+  /** The chat goes on in the session that comes of it: the one of this folder that was not there before. */
   async #moved(verb: "undo" | "redo", step: string): Promise<void> {
     const { host } = this.#chat;
+    const before = new Set(await sessionsIn(host.runtime, host.cwd));
     if (!(await this.#aside(verb, step))) return;
-    const latest = await latestIn(host.runtime, host.cwd);
-    if (latest !== undefined && latest !== this.#needed().id)
-      await this.#chat.attach(await opened(host.runtime, latest));
+    const made = (await sessionsIn(host.runtime, host.cwd)).find((id) => !before.has(id));
+    if (made !== undefined) await this.#chat.attach(await opened(host.runtime, made));
   }
 
   async #aside(verb: string, step: string): Promise<boolean> {

@@ -4,9 +4,19 @@
  * The person's side of a question is a promise here; the keys that settle it are the desk's.
  */
 import { spawnSync } from "node:child_process";
-import type { Agent, ApprovalAnswer, LogEntry, PermissionQuestion, Runtime, TurnResult } from "@pawl/core";
+import {
+  type Agent,
+  type ApprovalAnswer,
+  type LogEntry,
+  PawlError,
+  type PermissionQuestion,
+  type Runtime,
+  type TurnResult,
+} from "@pawl/core";
 import { adviceOn } from "../advice.ts";
 import { codingAgent, type Person } from "../agent.ts";
+import type { Effective } from "../config/layer.ts";
+import { type Mode, modes } from "../config/schema.ts";
 import { proposedGrant } from "../grant.ts";
 import { namedServers } from "../mcp/named-servers.ts";
 import type { ConnectedServers } from "../mcp/servers.ts";
@@ -14,9 +24,11 @@ import { hostsIn, hostsOfInputs } from "../named-hosts.ts";
 import { lastModel } from "../next-command.ts";
 import type { RunOptions } from "../run.ts";
 import { type Setup, sandboxOf, setUp } from "../setup.ts";
+import { seenText } from "../style.ts";
 import { TaskWatch } from "../task-watch.ts";
 import type { Asker } from "../tools/ask.ts";
 import type { AnswerWord } from "./desk.ts";
+import type { Facts } from "./frame.ts";
 
 export type ChatOptions = Omit<RunOptions, "session" | "forkFrom" | "json"> & {
   /** Lines in, lines out; nothing is drawn again. */
@@ -60,6 +72,8 @@ export class Host implements Person {
   readonly #closed = new AbortController();
   #servers: Promise<ConnectedServers | undefined> | undefined;
   #word: string | undefined;
+  #mode: Mode | undefined;
+  #values: Effective | undefined;
   #keyEnv: string | undefined;
 
   constructor(runtime: Runtime, dir: string, cwd: string, options: ChatOptions) {
@@ -73,6 +87,26 @@ export class Host implements Person {
   /** As `--model` takes it; empty: none is chosen yet. */
   get model(): string {
     return this.#word ?? "";
+  }
+
+  /** What the status line says of it. `model`: what the session says, where none is chosen. */
+  facts(model: string): Facts {
+    const windowTokens = this.options.window ?? this.#values?.window;
+    const permission = this.allAllowed ? "all" : this.#values?.mode;
+    return {
+      model: this.model || model,
+      ...(windowTokens === undefined ? {} : { windowTokens }),
+      ...(permission === undefined ? {} : { permission }),
+    };
+  }
+
+  /** From the next turn on. Fails with INVALID_INPUT for a word that is no mode. */
+  async useMode(word: string): Promise<void> {
+    const mode = modes.find((each) => each === word);
+    if (!mode) throw new PawlError("INVALID_INPUT", `${seenText(word)} is no mode; use one of ${modes.join(", ")}`);
+    this.#mode = mode;
+    this.allAllowed = false;
+    await this.#setUp(this.#wanted());
   }
 
   /** Fails with INVALID_INPUT for a word that names no model. */
@@ -196,13 +230,18 @@ export class Host implements Person {
   }
 
   #wanted(): ChatOptions {
-    return this.#word === undefined ? this.options : { ...this.options, model: this.#word };
+    const { yes, ...others } = this.options;
+    return {
+      ...(this.#mode === undefined ? this.options : { ...others, mode: this.#mode }),
+      ...(this.#word === undefined ? {} : { model: this.#word }),
+    };
   }
 
   async #setUp(options: ChatOptions): Promise<Setup> {
     const setup = await setUp(options, this.cwd);
     this.#word ??= setup.chosen.word;
     this.#keyEnv = setup.chosen.keyEnv;
+    this.#values = setup.config.values;
     const { word, why } = setup.chosen;
     if (why !== undefined) this.#notice(`${word}: ${why}`);
     for (const words of setup.notices) this.#notice(words);
