@@ -3,10 +3,11 @@ import { describe, test } from "node:test";
 import { isPawlError } from "../src/error.ts";
 import type { Json, Part } from "../src/log/event.ts";
 import type { MailboxEntry } from "../src/store/store.ts";
+import { faultyStore } from "../src/testing/faulty-store.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
 import { contentOf, inputId, queueOf } from "../src/turn/queue.ts";
-import type { Session } from "../src/turn/session.ts";
+import { openSession, type Session } from "../src/turn/session.ts";
 import { agentOf, assertLawful, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
 
 const answer: ScriptEntry = [...say("done"), finish()];
@@ -158,6 +159,27 @@ describe("what waits when a turn is stopped", () => {
     assert.equal(result.returned, undefined);
     assert.deepEqual(textsOf(eventsOf(await session.entries(), "input.accepted")), ["go", "and then", "right"]);
     assertLawful(await session.entries());
+  });
+
+  test("a run whose own input is handed back hears so, also where the append that says it was done and reported as failed", async () => {
+    for (let append = 1; ; append += 1) {
+      const world = new TurnWorld();
+      await world.session();
+      const store = faultyStore(world.store, { append, where: "after", lasts: "once" });
+      const session = await openSession(world.process(store), "s");
+      const { script, tools } = during(world, async (other) =>
+        other.abort((await other.summary())?.head.openTurn ?? ""),
+      );
+      // An input that waits is driven first, and stopped: the run's own goes with it.
+      await session.post("input", "before", "in_before");
+      const agent = agentOf(script, { tools, afterAbort: "return" });
+      const end = await world.effects.run(session.run(agent, "mine", { id: "in_mine" }).result).catch((error) => error);
+      const heard = isPawlError(end, "WITHDRAWN") || isPawlError(end, "STORE_UNAVAILABLE") || "outcome" in end;
+      assert.ok(heard, `append ${append}: ${end}`);
+      if (isPawlError(end, "WITHDRAWN")) assert.deepEqual(await world.mailbox(), [], `append ${append}`);
+      assertLawful(await session.entries(), `append ${append}`);
+      if (!store.failed) return assert.ok(append > 3, "the fault came to pass");
+    }
   });
 
   test("R68: a stop that comes while an edit is under way loses neither word", async () => {

@@ -5,4 +5,9 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
   { seed: 324, why: "a run whose own input was withdrawn before its turn began ended as a bug" },
   { seed: 3202, why: "a run whose own input was handed back when the turn before it was stopped ended as a bug" },
   { seed: 543, why: "a turn that continued another sent a request that ended with the model's own words" },
+  {
+    seed: 395283,
+    why: "an input was handed back by an append that was done and reported as failed: its run ended as a bug",
+  },
+  { seed: 480996, why: "the same, after a recovery" },
 ];

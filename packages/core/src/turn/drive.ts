@@ -91,16 +91,21 @@ async function perform(driver: Driver, next: Exclude<Next, { do: "idle" }>): Pro
       for (const post of driver.inbox.takeAborts()) ledger.consume(post);
       recordAnswers(driver);
       for (const event of closeTurn(ledger.state, next)) ledger.stage(event);
-      const returned =
-        next.outcome.type === "aborted" && driver.agent.afterAbort === "return" ? returnInputs(driver) : [];
+      if (next.outcome.type === "aborted" && driver.agent.afterAbort === "return")
+        driver.handingBack = returnInputs(driver);
       await ledger.commit();
-      driver.returned.push(...returned);
-      for (const { id } of returned) driver.withdrawn.add(id);
-      return;
+      return handedBack(driver);
     }
     default:
       return unreachable(next);
   }
+}
+
+/** It is durable: whoever started the turn has them back. */
+function handedBack(driver: Driver): void {
+  driver.returned.push(...driver.handingBack);
+  for (const { id } of driver.handingBack) driver.withdrawn.add(id);
+  driver.handingBack = [];
 }
 
 /** The provider has refused what it gave us itself: it is sent no more, in the whole session. */
@@ -171,15 +176,21 @@ function stepFailure(error: unknown): Failure {
 
 /** Whether the turn has its end in the log. False where the log knows of no such turn. */
 async function recordFailure(
-  { ledger, inbox }: Driver,
+  driver: Driver,
   failure: Failure,
   factsOf: typeof unrecordedFacts = () => [],
 ): Promise<boolean> {
+  const { ledger, inbox } = driver;
   const refused = await ledger.load();
   inbox.reset();
   const { turn, last } = ledger.state;
-  // An append may fail after it was done: then the end that we wanted is there.
-  if (!turn) return refused.some((event) => event.type === "turn.ended" && event.turn === last?.turn);
+  if (!turn) {
+    // An append may fail after it was done: then the end that we wanted is there, and what it handed back.
+    const isThere = refused.some((event) => event.type === "turn.ended" && event.turn === last?.turn);
+    if (isThere) handedBack(driver);
+    return isThere;
+  }
+  driver.handingBack = [];
   for (const fact of factsOf(ledger.state, refused)) ledger.stage(fact);
   for (const event of closeTurn(ledger.state, { outcome: { type: "failed" }, failure })) ledger.stage(event);
   await ledger.commit();

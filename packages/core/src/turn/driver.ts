@@ -26,6 +26,8 @@ export interface Driver {
   abort: TurnAbort;
   /** Posts that a stop has handed back, by policy. */
   returned: QueuedInput[];
+  /** The same, as long as the batch that says so is not known to be durable. */
+  handingBack: QueuedInput[];
   /** Inputs that people have taken back, or got back. */
   withdrawn: Set<string>;
   /** The mailbox was read, and nothing has been waited for since. */

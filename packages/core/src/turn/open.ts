@@ -187,6 +187,7 @@ function driverOf(
     running: noCalls,
     snapshots: new WorkspaceSnapshots(),
     returned: [],
+    handingBack: [],
     withdrawn: new Set(),
     mailRead: false,
   };
