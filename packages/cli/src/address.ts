@@ -1,18 +1,21 @@
 /**
- * A session as people write it: its id, its name, or enough of the id's start to tell it from the others.
+ * A session as people write it: its id, its name, or enough of the id's start or end to tell it from the others. Ids are
+ * ordered by time: those of one day begin alike, and only their ends are short.
  *
- * An id comes before a name, a name before a start: what is written out whole is never taken for something else.
+ * An id comes before a name, a name before a part: what is written out whole is never taken for something else.
  */
 import { isId, PawlError, type Runtime, type Store } from "@pawl/core";
 import { sessionIds } from "@pawl/core/node";
 import { seenText } from "./style.ts";
 
 /** Shorter ones are guesses: an id that this store makes begins with its day. */
-const leastStart = 6;
-/** Of those that a start fits, or that are meant perhaps. */
+const leastPart = 6;
+/** Of those that a part fits, or that are meant perhaps. */
 const shown = 4;
 /** What this store makes; whoever writes one means a session that is there. */
 const made = /^s_[0-9A-HJKMNP-TV-Z]{4,}$/;
+/** Nobody means `my-nightly` by `nightly`: only an id of ours is known by its end. */
+const madeEnd = /^[0-9A-HJKMNP-TV-Z]{6,}$/;
 
 /** The session's id. Fails with SESSION_NOT_FOUND, saying what is near; INVALID_INPUT for what fits several, or is no id. */
 export async function addressOf({ store }: Runtime, text: string): Promise<string> {
@@ -23,7 +26,7 @@ export async function addressOf({ store }: Runtime, text: string): Promise<strin
     throw new PawlError("INVALID_INPUT", what);
   }
   const ids = await allIds(store);
-  return startOf(ids, text) ?? missing(text, ids);
+  return partOf(ids, text) ?? missing(text, ids);
 }
 
 /**
@@ -35,9 +38,11 @@ export async function addressOrNew({ store }: Runtime, text: string): Promise<{ 
   if (whole !== undefined) return { id: whole };
   if (!isId(text)) return {};
   const ids = await allIds(store);
-  if (made.test(text)) {
-    const found = startOf(ids, text);
+  if (made.test(text) || madeEnd.test(text)) {
+    const found = partOf(ids, text);
     if (found !== undefined) return { id: found };
+  }
+  if (made.test(text)) {
     if (near(text, ids).length > 0) missing(text, ids);
     return {};
   }
@@ -62,13 +67,16 @@ async function allIds(store: Store): Promise<string[]> {
   return ids;
 }
 
-function startOf(ids: readonly string[], text: string): string | undefined {
-  const found = ids.filter((id) => id.startsWith(text));
-  if (found.length === 0 || text.length < leastStart) return undefined;
-  if (found.length === 1) return found[0];
+function partOf(ids: readonly string[], text: string): string | undefined {
+  if (text.length < leastPart) return undefined;
+  const starting = ids.filter((id) => id.startsWith(text));
+  const ending = madeEnd.test(text) ? ids.filter((id) => made.test(id) && id.endsWith(text)) : [];
+  const found = starting.length > 0 ? starting : ending;
+  if (found.length <= 1) return found[0];
+  const part = starting.length > 0 ? "start" : "end";
   throw new PawlError(
     "INVALID_INPUT",
-    `"${text}" is the start of ${found.length} sessions (${listed(found)}); write more of it`,
+    `"${text}" is the ${part} of ${found.length} sessions (${listed(found)}); write more of it`,
   );
 }
 

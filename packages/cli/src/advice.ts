@@ -60,9 +60,11 @@ function fullHint(failure: Failure | undefined, session: string, { window, store
   return `Leave out what is old (below), use ${larger}, or go back: ${commandLine(["rewind", session], [["--store", store]])}`;
 }
 
-function hintOfFailure({ kind, status }: Failure, { url, keyEnv }: Situation["chosen"]): string | undefined {
+function hintOfFailure({ kind, status, code }: Failure, { url, keyEnv }: Situation["chosen"]): string | undefined {
   switch (kind) {
     case "connect":
+      if (code === "ENOTFOUND" || code === "EAI_AGAIN")
+        return `${URL.canParse(url) ? `The host ${new URL(url).host}` : "Its host"} could not be looked up: is this machine on the network, and the name right?`;
       return `Is a server running at ${url}? Another one is named with --base-url.`;
     case "auth":
       return `Check the key in ${keyEnv}, or name another variable with --api-key-env.`;

@@ -42,7 +42,11 @@ export async function setUp(options: SetupOptions, cwd: string): Promise<Setup> 
   const chosen =
     config.origins["model"]?.[0] === "project" ? { why: "this project's configuration names it", ...named } : named;
   const guidance = await guidanceFor(cwd, config);
-  return { chosen, config, guidance, notices: passedOverWords(config) };
+  const unread = guidance.unread.map(
+    (path) =>
+      `${path}, which the configuration names as instructions, was not read: it is not there, is empty or no file, or lies outside of the project`,
+  );
+  return { chosen, config, guidance, notices: [...passedOverWords(config), ...unread] };
 }
 
 /** Where commands run. `dir` is the store's folder, which is there by now: what is not there cannot be hidden. */

@@ -129,7 +129,7 @@ test("names: taken ones are said with their session, and move or go only when to
   assert.deepEqual(await name("work"), [3, 'pawl: no session is called "work"; pawl name ID NAME gives a name\n']);
 });
 
-test("the start of an id is enough where it fits one, and what was meant is said where it fits none", async (t) => {
+test("the start or the end of an id is enough where it fits one, and what was meant is said where it fits none", async (t) => {
   const { world, at, place } = await told(t);
   const first = (await world.pawl(["fork", "main", ...at])).stdout.trim();
   const second = (await world.pawl(["fork", "main", ...at])).stdout.trim();
@@ -141,6 +141,10 @@ test("the start of an id is enough where it fits one, and what was meant is said
   assert.equal(both.code, 2);
   assert.match(both.stderr, /^pawl: "s_\w+" is the start of 2 sessions \(s_\w+, s_\w+\); write more of it\n$/);
   assert.equal((await world.pawl(["show", first.slice(0, 5), ...at])).code, 3, "too short to mean anything");
+  const byEnd = await world.pawl(["run", "more", "--session", first.slice(-8), "--json", ...place]);
+  assert.equal(lastLine(byEnd.stdout).session, first);
+  assert.equal((await world.pawl(["verify", first.slice(-8), ...at])).code, 0);
+  assert.equal((await world.pawl(["show", first.slice(-5), ...at])).code, 3);
 
   const slip = `${first.slice(0, 22)}${first[22] === "Z" ? "Y" : "Z"}`;
   for (const args of [
@@ -161,6 +165,7 @@ test("a start of somebody's own id never stands for it where a new session may b
   await world.pawl(["fork", "main", "--session", "nightly-2", ...at]);
   const run = (session: string) => world.pawl(["run", "more", "--session", session, "--json", ...place]);
   assert.equal(lastLine((await run("nightly")).stdout).session, "nightly");
+  assert.equal((await world.pawl(["show", "ghtly-2", ...at])).code, 3, "its end is no name for it either");
   const third = await run("nightly-3");
   assert.deepEqual([lastLine(third.stdout).session, third.stderr], ["nightly-3", ""]);
 });

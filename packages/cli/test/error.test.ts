@@ -6,6 +6,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
+import type { Failure } from "@pawl/core";
+import { adviceOn } from "../src/advice.ts";
 import { exitHelp } from "../src/exit.ts";
 import { type Ended, lastLine, quickTimers, World } from "./pawl-world.ts";
 
@@ -271,4 +273,14 @@ test("a second process on the same session: the pid and what to do; the first go
   assert.deepEqual([code, lastLine(stdout).text], [0, "I am still here."]);
   assert.equal(server.requests.length, 1);
   assert.doesNotMatch((await world.shown("one")).join("\n"), /Me too/);
+});
+
+test("a host that cannot be looked up: the network is to blame, not a server that does not run", () => {
+  const outcome = { type: "failed" } as const;
+  const hintFor = (url: string) => {
+    const failure: Failure = { kind: "connect", retryable: true, message: "getaddrinfo", code: "ENOTFOUND" };
+    return adviceOn({ outcome, failure, chosen: { url, keyEnv: "KEY" }, session: "s", options: {} }).hints;
+  };
+  assert.match(String(hintFor("http://nowhere.invalid/v1")), /^The host nowhere\.invalid could not be looked up/);
+  assert.match(String(hintFor("@ai-sdk/xai")), /^Its host could not be looked up/);
 });

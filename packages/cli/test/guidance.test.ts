@@ -20,12 +20,16 @@ const skill = (name: string, description: string) =>
 
 /** The instructions of the first request. */
 async function told(world: World, cwd: string, more: readonly string[] = []): Promise<string> {
+  return (await run(world, cwd, more)).instructions;
+}
+
+async function run(world: World, cwd: string, more: readonly string[]) {
   const server = await world.server({ entries: [[{ text: "Hi." }]], loop: true });
   const args = ["run", "Go", "--json", ...world.place(server), "--cwd", cwd, ...more];
   const { code, stdout, stderr } = await world.pawl(args);
   assert.equal(code, 0, stderr);
   const line = stdout.split("\n").find((one) => one.includes('"instructions"')) ?? "";
-  return (JSON.parse(line) as { header: { instructions: string } }).header.instructions;
+  return { ...(JSON.parse(line) as { header: { instructions: string } }).header, stderr };
 }
 
 test("from the user, then from the git root down to the folder, each marked with its path; nothing above the root", async (t) => {
@@ -146,7 +150,10 @@ test("instruction files: the user's are read; a foreign project's only once it i
   assert.match(before, /Mine\./);
   assert.doesNotMatch(before, /The rules/);
   await world.pawl(["config", "trust"]);
-  const after = await told(world, world.work);
+  const { instructions: after, stderr } = await run(world, world.work, []);
   assert.match(after, /The rules\./);
   assert.doesNotMatch(after, /the-secret/);
+  const unread = stderr.split("\n").filter((line) => line.includes("was not read"));
+  assert.equal(unread.length, 1, stderr);
+  assert.ok(unread[0]?.includes(join(world.root, "secret.txt")));
 });

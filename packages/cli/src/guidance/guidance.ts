@@ -21,6 +21,8 @@ export interface Guidance {
   text: string;
   /** Folders beside the workspace that hold skills. */
   readable: string[];
+  /** Files that the configuration names and that were not read: whoever wrote it believes that the model knows them. */
+  unread: string[];
 }
 
 export async function guidanceFor(cwd: string, config: Pick<Loaded, "values" | "user" | "project">): Promise<Guidance> {
@@ -29,15 +31,21 @@ export async function guidanceFor(cwd: string, config: Pick<Loaded, "values" | "
   const { user, project } = config.values.instructions;
   const below = (file: string) => (path: string) =>
     path.startsWith("~/") ? join(homedir(), path.slice(2)) : resolve(dirname(file), path);
+  const unread: string[] = [];
+  const named = (path: string, inside?: string) => {
+    const file = readGuidance(path, inside);
+    if (!file) unread.push(path);
+    return file;
+  };
   const files = [
     readGuidance(join(userFolder(), "AGENTS.md"), undefined),
-    ...user.map(below(config.user.path)).map((path) => readGuidance(path, undefined)),
+    ...user.map(below(config.user.path)).map((path) => named(path)),
     ...folders.map((folder) => readGuidance(join(folder, "AGENTS.md"), root)),
     // Only a trusted file comes to here; its links are as foreign as any.
-    ...project.map(below(dirname(config.project.path))).map((path) => readGuidance(path, root)),
+    ...project.map(below(dirname(config.project.path))).map((path) => named(path, root)),
   ].filter((file) => file !== undefined);
   const { skills, readable } = await findSkills(skillFolders(folders));
-  return { text: [...fileText(files), ...skillText(skills)].join("\n\n"), readable };
+  return { text: [...fileText(files), ...skillText(skills)].join("\n\n"), readable, unread };
 }
 
 function fileText(files: readonly GuidanceFile[]): string[] {
