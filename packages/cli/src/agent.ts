@@ -6,7 +6,7 @@ import type { Mode } from "./config/schema.ts";
 import { maskedModel } from "./masked-model.ts";
 import { priceOf, pricingFor } from "./money.ts";
 import { modeInstruction, permissionFor } from "./permission.ts";
-import { storePlaces } from "./place.ts";
+import { storePlaces, storeSecrets } from "./place.ts";
 import type { Setup } from "./setup.ts";
 import { folderSnapshotter } from "./snapshot/snapshotter.ts";
 import { subagents } from "./subagents.ts";
@@ -37,6 +37,8 @@ export interface AgentOptions {
   cwd: string;
   /** The store's folder: beside the log stand long outputs, what recovery needs of commands, and the states of folders. */
   dir: string;
+  /** As `--store` named it. */
+  store: string | undefined;
   /** Undefined: nobody can be asked, and what would be asked is refused at once. */
   person: Person | undefined;
   /** Hears what happens in the sessions of tasks. */
@@ -53,6 +55,7 @@ export function codingAgent({
   sandbox,
   cwd,
   dir,
+  store,
   person,
   tasks,
   named,
@@ -64,7 +67,7 @@ export function codingAgent({
   const allow = allowedNames(process.env, env);
   const secrets = withheldSecrets(process.env, allow);
   const key = chosen.key === undefined ? [] : [{ name: chosen.keyEnv, value: chosen.key }];
-  const mask = new SecretMask([...key, ...secrets]);
+  const mask = new SecretMask([...key, ...secrets, ...storeSecrets(store)]);
   const places = storePlaces(dir);
   const tools = () => ({
     ...workspaceTools({

@@ -3,10 +3,11 @@
  * without --repair.
  */
 import { checkSession, type Finding, isPawlError, type Runtime, type SessionCheckup } from "@pawl/core";
-import { checkFolder, checkStoreBlobs, openRuntime, sessionIds, sweep } from "@pawl/core/node";
+import { checkFolder, checkStoreBlobs, sessionIds, sweep } from "@pawl/core/node";
 import { addressOf } from "./address.ts";
 import { exitOfError, lawBroken } from "./exit.ts";
-import { storeFolder } from "./place.ts";
+import { openStore, serverOptions, waited } from "./open-store.ts";
+import { type StoreLocation, storeFolder, storeLocation } from "./place.ts";
 import { printable, type Tone, toned } from "./style.ts";
 
 export interface DoctorOptions {
@@ -26,14 +27,34 @@ export async function runDoctor(id: string | undefined, options: DoctorOptions):
   const dir = storeFolder(options.store);
   const repair = options.repair === true;
   const report = new Report(options);
-  const folder = await checkFolder(dir, { now: Date.now(), repair });
-  report.add(folder.findings);
-  if (folder.usable) await examine(dir, id, report, repair);
+  const location = storeLocation(options.store);
+  const { findings, usable } =
+    location.kind === "folder" ? await checkFolder(dir, { now: Date.now(), repair }) : await checkServer(location);
+  report.add(findings);
+  if (usable) await examine(options.store, id, report, repair);
   return report.end();
 }
 
-async function examine(dir: string, id: string | undefined, report: Report, repair: boolean): Promise<void> {
-  const runtime = await openRuntime({ dir });
+/** Disk, files and indexes of a server are its operator's. Fails with STORE_UNAVAILABLE where it cannot be reached. */
+async function checkServer(location: Extract<StoreLocation, { kind: "postgres" }>) {
+  const { schemaFormat } = await import("@pawl/postgres");
+  const { found, needed } = await waited(location, schemaFormat(serverOptions(location)));
+  const usable = found === needed;
+  const what = `PostgreSQL at ${location.host} answers; schema ${location.schema} has format ${found}`;
+  const remedy = found < needed ? "pawl migrate brings it there" : "a newer pawl made it; update this one";
+  const finding: Finding = usable
+    ? { severity: "good", what }
+    : { severity: "wrong", what: `${what}, this pawl needs ${needed}: ${remedy}` };
+  return { findings: [finding], usable };
+}
+
+async function examine(
+  given: string | undefined,
+  id: string | undefined,
+  report: Report,
+  repair: boolean,
+): Promise<void> {
+  const runtime = await openStore(given);
   try {
     report.add(runtime.warnings.map((what) => ({ severity: "note", what })));
     if (id !== undefined) {
@@ -46,7 +67,10 @@ async function examine(dir: string, id: string | undefined, report: Report, repa
       whole &&= checkup.findings.every(({ severity }) => severity !== "wrong");
       report.addSession(checkup);
     }
-    report.add(await checkStoreBlobs({ ...runtime, dir }, { repair, whole }));
+    const location = storeLocation(given);
+    // Of a server they are rows, which nothing tears.
+    if (location.kind === "folder")
+      report.add(await checkStoreBlobs({ ...runtime, dir: location.dir }, { repair, whole }));
     if (repair) await sweep(runtime.store);
   } finally {
     await runtime.store.close();

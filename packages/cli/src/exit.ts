@@ -43,6 +43,8 @@ const ofError: Record<ErrorCode, number> = {
 export const badInput = 2;
 /** A law does not hold: `pawl verify`. */
 export const lawBroken = 7;
+/** `pawl migrate --check`: there is something to do. */
+export const migrationDue = 8;
 /** Whoever read our output has gone; as a shell says it of SIGPIPE. */
 export const readerGone = 141;
 
@@ -53,9 +55,10 @@ Exit codes:
     2  bad input: an option, a missing key, an empty prompt
     3  no such session, or one of that name exists
     4  another process drives the session
-    5  the store cannot be used: permission, disk, space
+    5  the store cannot be used: permission, disk, space, server
     6  a record or the database is damaged, or needs a newer pawl
     7  pawl verify found a law broken
+    8  pawl migrate --check: there is something to do
    10  failed           11  interrupted      12  rate-limited     13  quota
    14  truncated        15  empty            16  filtered         17  overflow
    18  context-full     19  limit            130 stopped: Ctrl-C, SIGTERM, a no

@@ -11,9 +11,8 @@ import {
   PawlError,
   type Runtime,
 } from "@pawl/core";
-import { openRuntime } from "@pawl/core/node";
 import { chooseModel } from "./model.ts";
-import { storeFolder } from "./place.ts";
+import { openStore } from "./open-store.ts";
 import type { TransferOptions } from "./transfer.ts";
 
 const formats: readonly (ForeignFormat | "pawl")[] = ["pawl", "ai-sdk", "openai-chat", "anthropic"];
@@ -40,7 +39,7 @@ export async function importFromFile(path: string, options: ImportOptions): Prom
     input.once("open", () => resolve());
     input.once("error", (error) => reject(new PawlError("INVALID_INPUT", `cannot read ${path} (${error.message})`)));
   });
-  const runtime = await openRuntime({ dir: storeFolder(options.store) });
+  const runtime = await openStore(options.store);
   try {
     const taken = await takeIn(runtime, linesOf(input), { format, model, session: options.session });
     say(options, path, taken);

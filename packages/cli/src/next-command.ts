@@ -1,5 +1,6 @@
 /** The command that goes on, so that it can be pasted: with the model that the session was last driven with. */
 import type { LogEntry, ModelRef } from "@pawl/core";
+import { maskedUrls } from "./masked-url.ts";
 import { endpoints } from "./models/endpoint.ts";
 import { wordOf } from "./money.ts";
 
@@ -13,9 +14,9 @@ export const newInput = 'run "what to do next"';
 
 export type Option = [name: string, value: string | undefined];
 
-/** `words` stand first, as they are; options without a value are left out. */
+/** `words` stand first, as they are; options without a value are left out. A password is not shown: it has to be put back. */
 export function commandLine(words: readonly string[], options: readonly Option[]): string {
-  const given = options.flatMap(([name, value]) => (value === undefined ? [] : [name, quoted(value)]));
+  const given = options.flatMap(([name, value]) => (value === undefined ? [] : [name, quoted(maskedUrls(value))]));
   return ["pawl", ...words, ...given].join(" ");
 }
 

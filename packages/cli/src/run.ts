@@ -9,7 +9,6 @@ import {
   type Turn,
   type TurnResult,
 } from "@pawl/core";
-import { openRuntime } from "@pawl/core/node";
 import { adviceOn, goOnCommand } from "./advice.ts";
 import { codingAgent } from "./agent.ts";
 import { ChildLines } from "./child-lines.ts";
@@ -21,6 +20,7 @@ import { namedServers } from "./mcp/named-servers.ts";
 import type { ConnectedServers } from "./mcp/servers.ts";
 import type { ChosenModel } from "./model.ts";
 import { hostsIn, hostsOfInputs } from "./named-hosts.ts";
+import { openStore } from "./open-store.ts";
 import { storeFolder, workspaceFolder } from "./place.ts";
 import { Questions } from "./question.ts";
 import { folderOf, type RunTarget, sessionOf, targetOf } from "./run-target.ts";
@@ -104,7 +104,7 @@ async function watched(
     // Everything that can be wrong about the words is said before anything is made.
     let setup = await setUpAhead(options);
     const dir = storeFolder(options.store);
-    const opened = await openRuntime({ dir });
+    const opened = await openStore(options.store);
     runtime = opened;
     for (const warning of opened.warnings) process.stderr.write(`pawl: ${warning}\n`);
     const target = await targetOf(opened, options, mustExist);
@@ -129,6 +129,7 @@ async function watched(
       sandbox,
       cwd,
       dir,
+      store: options.store,
       person: Questions.possible ? questions : undefined,
       tasks,
       named,

@@ -1,6 +1,6 @@
 /** `pawl sessions`: the latest first, a page at a time, or those that a text or a folder picks out. */
 import { isTaskSession, PawlError, type SessionSummary } from "@pawl/core";
-import { storeFolder, workspaceFolder } from "./place.ts";
+import { storeWords, workspaceFolder } from "./place.ts";
 import { type Cursor, everySession } from "./session-pages.ts";
 import { columnsOf, line, moment, type Tone, toned, wrapped } from "./style.ts";
 import { within } from "./tools/workspace.ts";
@@ -67,8 +67,8 @@ function isWanted(
 function noneWords({ store, search, cwd, cursor }: ListOptions): string {
   const sought = search !== undefined || cwd !== undefined || cursor !== undefined;
   return sought
-    ? `no such session in ${storeFolder(store)}; \`pawl sessions --all\` lists them`
-    : `no sessions in ${storeFolder(store)}; \`pawl run\` makes one`;
+    ? `no such session in ${storeWords(store)}; \`pawl sessions --all\` lists them`
+    : `no sessions in ${storeWords(store)}; \`pawl run\` makes one`;
 }
 
 /** Derived from the open turn and the lease, never stored: a dead driver's session is not running. */

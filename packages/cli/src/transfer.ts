@@ -1,10 +1,9 @@
 /** `pawl export ID [--out FILE]`: a session as lines of JSON, whole or not at all. */
 import { existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { exportSession, PawlError } from "@pawl/core";
-import { openRuntime } from "@pawl/core/node";
-import { storeFolder } from "./place.ts";
+import { addressOf } from "./address.ts";
+import { visitStore } from "./visit.ts";
 
 export interface TransferOptions {
   store?: string;
@@ -12,21 +11,14 @@ export interface TransferOptions {
 }
 
 /** To standard output, or to a file that is there only once it is whole. */
-export async function exportToFile(id: string, options: TransferOptions & { out?: string }): Promise<number> {
-  const dir = storeFolder(options.store);
-  // Looking must not make a store where there is none.
-  if (!existsSync(join(dir, "pawl.db"))) {
-    throw new PawlError("SESSION_NOT_FOUND", `there is no store in ${dir}, so no session ${id}; name one with --store`);
-  }
-  const { store } = await openRuntime({ dir });
-  try {
-    const lines = exportSession(store, id);
+export function exportToFile(address: string, options: TransferOptions & { out?: string }): Promise<number> {
+  return visitStore(options, async (runtime) => {
+    const id = await addressOf(runtime, address);
+    const lines = exportSession(runtime.store, id);
     if (options.out === undefined) await print(lines);
     else say(options, { session: id, file: options.out, lines: await writeFile(options.out, lines) });
     return 0;
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 async function print(lines: AsyncIterable<string>): Promise<void> {

@@ -2,8 +2,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { memoryStore, type Runtime } from "@pawl/core";
-import { nodeEffects, openRuntime, thisHolder } from "@pawl/core/node";
-import { storeFolder } from "./place.ts";
+import { nodeEffects, thisHolder } from "@pawl/core/node";
+import { openStore } from "./open-store.ts";
+import { storeLocation } from "./place.ts";
 
 export interface VisitOptions {
   store?: string;
@@ -11,14 +12,19 @@ export interface VisitOptions {
 }
 
 export async function visitStore<T>(options: VisitOptions, work: (runtime: Runtime) => Promise<T>): Promise<T> {
-  const dir = storeFolder(options.store);
-  // Looking must not make a store where there is none, not even inside of a folder that is there.
-  const runtime = existsSync(join(dir, "pawl.db")) || isFile(dir) ? await openRuntime({ dir }) : noRuntime();
+  const runtime = isThere(options.store) ? await openStore(options.store) : noRuntime();
   try {
     return await work(runtime);
   } finally {
     await runtime.store.close();
   }
+}
+
+/** Looking must not make a store where there is none, not even inside of a folder that is there. */
+export function isThere(given: string | undefined): boolean {
+  const location = storeLocation(given);
+  if (location.kind === "postgres") return true;
+  return existsSync(join(location.dir, "pawl.db")) || isFile(location.dir);
 }
 
 /** A file in the place of the folder: opening it fails and says so. */

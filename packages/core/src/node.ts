@@ -13,6 +13,7 @@ export { nodeEffects } from "./node/effects.ts";
 export { isAlive, thisHolder } from "./node/holder.ts";
 export { validateJsonSchema } from "./node/validate.ts";
 export { sqliteStore } from "./store/sqlite.ts";
+export { folderFormat } from "./store/sqlite-format.ts";
 
 /**
  * A runtime whose sessions live in `dir` (created if missing). Fails with STORE_UNAVAILABLE where it cannot be used.

@@ -43,6 +43,7 @@ export function prospectOf(error: unknown): Prospect {
   return "final";
 }
 
+/** By SQLSTATE, or by what Node says of the network. */
 const words: { readonly [state: string]: readonly [ErrorCode, string] } = {
   "53100": ["STORE_FULL", "its disk is full: nothing was written; make room and try again"],
   "53200": ["STORE_UNAVAILABLE", "it is out of memory; look at its settings and its load"],
@@ -51,8 +52,10 @@ const words: { readonly [state: string]: readonly [ErrorCode, string] } = {
   "3D000": ["STORE_UNAVAILABLE", "there is no such database; create it, or correct the URL"],
   "42501": ["STORE_UNAVAILABLE", "the user may not do this; grant it, or name another user"],
   "25006": ["STORE_UNAVAILABLE", "it only reads (a standby?); name the primary"],
-  "42P01": ["STORE_UNAVAILABLE", "a table is missing; open the store again, which brings its schema up to date"],
-  "3F000": ["STORE_UNAVAILABLE", "the schema is missing; open the store again, which makes it"],
+  "42P01": ["STORE_UNAVAILABLE", "a table is missing; `pawl migrate` makes what is missing"],
+  "3F000": ["STORE_UNAVAILABLE", "the schema is missing; `pawl migrate` makes it"],
+  "42704": ["STORE_UNAVAILABLE", "there is no such role; create it, or correct its name"],
+  ENOTFOUND: ["STORE_UNAVAILABLE", "there is no host of that name; correct the URL"],
   "22021": ["INVALID_INPUT", "a text holds a character that it cannot keep (NUL)"],
   "22P05": ["INVALID_INPUT", "a text holds a character that it cannot keep (NUL)"],
   XX001: ["CORRUPT", "its data is damaged; restore a backup"],

@@ -106,14 +106,51 @@ export const format = steps.length;
 /** Any number that others do not use: who changes a schema waits for whoever else does. "pawl" in ASCII. */
 const migrationLock = 0x7061776c;
 
-export async function migrate(link: Link, schema: string): Promise<void> {
+/** What a schema has, 0 where there is none, and what this build reads and writes. */
+export interface SchemaFormat {
+  found: number;
+  needed: number;
+}
+
+/** Changes nothing. */
+export async function formatIn(link: Link, schema: string): Promise<SchemaFormat> {
+  return { found: await formatOf(link.query, schema), needed: format };
+}
+
+/** For whoever may not change it: a role without the right to, or a program that leaves that to its operator. */
+export async function demandFormat(link: Link, schema: string): Promise<void> {
+  const { found } = await formatIn(link, schema);
+  if (found > format) throw tooNew(schema, found);
+  if (found === format) return;
+  const what =
+    found === 0
+      ? `the database has no schema ${schema} with Pawl's tables`
+      : `schema ${schema} has format ${found}, this build needs ${format}`;
+  throw new PawlError("STORE_UNAVAILABLE", `${what}; \`pawl migrate\`, by a role that may, brings it there`);
+}
+
+/** Returns what the schema had before. */
+export async function migrate(link: Link, schema: string): Promise<SchemaFormat> {
+  let first: number | undefined;
   for (;;) {
     // The ordinary case takes no lock.
     const from = await formatOf(link.query, schema);
-    if (from === format) return;
+    first ??= from;
+    if (from === format) return { found: first, needed: format };
     if (from > format) throw tooNew(schema, from);
     await link.transaction((query) => takeSteps(query, schema, from));
   }
+}
+
+/** What a process needs that drives sessions and changes no tables: to be said again after each migration. */
+export async function grantUse(link: Link, schema: string, role: string): Promise<void> {
+  const name = `"${role.replaceAll('"', '""')}"`;
+  await link.transaction(async (query) => {
+    await query(`GRANT USAGE ON SCHEMA ${schema} TO ${name}`);
+    await query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${name}`);
+    // Who may write it could make every other process refuse the schema.
+    await query(`REVOKE INSERT, UPDATE, DELETE ON pawl.format FROM ${name}`);
+  });
 }
 
 /** Does nothing where somebody else has taken a step since `from` was read: a new transaction sees what there is now. */

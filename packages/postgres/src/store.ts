@@ -39,40 +39,28 @@ import {
   type Timers,
 } from "@pawl/core/store";
 import { Appender } from "./append.ts";
-import type { Database } from "./database.ts";
 import { Erasing } from "./erasing.ts";
 import { storeFault } from "./fault.ts";
 import { Keeping } from "./keeping.ts";
 import { Lanes } from "./lane.ts";
 import { Leases } from "./lease.ts";
-import { Link } from "./link.ts";
+import type { Link } from "./link.ts";
 import { Mailbox } from "./mailbox.ts";
-import { type Pool, poolDatabase } from "./pool-database.ts";
+import { linkTo, type ServerOptions } from "./opening.ts";
 import { Presence } from "./presence.ts";
 import { Reader } from "./read.ts";
 import { restore } from "./restoring.ts";
-import { migrate, schemaName } from "./schema.ts";
-import { urlDatabase } from "./url-database.ts";
+import { demandFormat, migrate, schemaName } from "./schema.ts";
 import { DatabaseWatch } from "./watch.ts";
 
-export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:port/database`. This, or a pool of `pg`. */
-  url?: string;
-  /** A pool that stays its owner's: closing the store does not end it. */
-  pool?: Pool;
-  /** The schema of the tables; default `pawl`. Made, or brought up to date, when the store is opened. */
-  schema?: string;
-  /** Connections at most, besides the reserved one, with `url`; default 10. */
-  connections?: number;
-  /** `pooled` behind a transaction pooler: no LISTEN, no advisory lock, no prepared statements. Default `own`. */
-  mode?: "own" | "pooled";
-  /** How long an operation waits for a server that is away, ms; default 10,000: shorter than a lease. */
-  patienceMs?: number;
-  /** How long one statement may be without an answer before its connection counts as lost, ms; default 30,000. */
-  answerMs?: number;
+export interface PostgresStoreOptions extends ServerOptions {
+  /**
+   * `at-open` (default): the schema is made, or brought up to date, when the store is opened. `by-hand`: that fails with
+   * STORE_UNAVAILABLE, and is left to `migrateSchema`: for a role that may not change tables.
+   */
+  migration?: "at-open" | "by-hand";
   /** For tests; default: the database's. */
   clock?: Clock;
-  timers?: Timers;
   /** Whether a lease holder lives; undefined: unknown (another host). Default: this host's processes are looked at. */
   isAlive?(holder: Holder): boolean | undefined;
 }
@@ -84,22 +72,16 @@ export interface PostgresStore extends Store {
   sweep(): Promise<void>;
 }
 
-const defaultPatienceMs = 10_000;
-/** The largest batch over a slow line takes seconds; a row that another transaction keeps locked for longer is no good sign. */
-const defaultAnswerMs = 30_000;
-
-/** Opens the store, and makes or migrates its schema. Fails with STORE_UNAVAILABLE, saying why. */
+/** Opens the store. Fails with STORE_UNAVAILABLE, saying why. */
 export async function postgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
-  const {
-    schema = "pawl",
-    timers = nodeEffects().timers,
-    patienceMs = defaultPatienceMs,
-    answerMs = defaultAnswerMs,
-  } = options;
+  const { schema = "pawl", timers = nodeEffects().timers, migration = "at-open" } = options;
   const name = schemaName(schema);
-  const link = new Link(databaseOf(options), name, timers, { patienceMs, answerMs });
+  const link = linkTo({ ...options, timers });
   try {
-    await link.run(() => migrate(link, name));
+    await link.run(async () => {
+      if (migration === "at-open") await migrate(link, name);
+      else await demandFormat(link, name);
+    });
     const store = new DatabaseStore(options, link, timers, schema);
     await store.connect();
     return store;
@@ -107,11 +89,6 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
     await link.close(async () => {}).catch(() => {});
     throw storeFault(error);
   }
-}
-
-function databaseOf({ url, pool, connections, mode = "own" }: PostgresStoreOptions): Database {
-  if (pool) return poolDatabase(pool, mode);
-  return urlDatabase(url ?? "", { mode, ...(connections === undefined ? {} : { connections }) });
 }
 
 class DatabaseStore implements PostgresStore {

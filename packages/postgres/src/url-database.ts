@@ -22,7 +22,8 @@ type Client = ReturnType<typeof postgres>;
 type Unsafe = Pick<Client, "unsafe">;
 
 export function urlDatabase(url: string, { connections = 10, mode }: UrlOptions): Database {
-  const shared = { connect_timeout: connectSeconds, onnotice: () => {}, fetch_types: false };
+  // How long to wait between two tries is the link's to say: with pauses of the client's own its patience would be longer.
+  const shared = { connect_timeout: connectSeconds, onnotice: () => {}, fetch_types: false, backoff: () => 0 };
   const prepare = mode === "own";
   const client = postgres(url, { ...shared, max: connections, prepare });
   return {

@@ -1,9 +1,9 @@
 /** A chat from its opening to its end: the store, the session that is meant, signals. */
 import { openSession, type Session } from "@pawl/core";
-import { openRuntime } from "@pawl/core/node";
 import { addressOf } from "../address.ts";
 import { exitOfOutcome } from "../exit.ts";
 import { latestIn } from "../latest.ts";
+import { openStore } from "../open-store.ts";
 import { storeFolder, workspaceFolder } from "../place.ts";
 import { folderOf } from "../run-target.ts";
 import { Printer, row } from "./block.ts";
@@ -33,7 +33,7 @@ export async function holdChat(address: string | undefined, held: Held): Promise
   const { options } = held;
   const dir = storeFolder(options.store);
   const here = workspaceFolder(options.cwd);
-  const runtime = await openRuntime({ dir });
+  const runtime = await openStore(options.store);
   try {
     const id = address === undefined ? await latestIn(runtime, here) : await addressOf(runtime, address);
     const session = id === undefined ? undefined : await openSession(runtime, id);

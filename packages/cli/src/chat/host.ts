@@ -147,6 +147,7 @@ export class Host implements Person {
       sandbox,
       cwd: this.cwd,
       dir: this.#dir,
+      store: this.options.store,
       person: this,
       tasks: this.tasks,
       named: this.#named,
@@ -208,9 +209,12 @@ export class Host implements Person {
   aside(words: readonly string[]): boolean {
     const { lend } = this;
     if (!lend) return false;
-    const program = [process.argv[1] ?? "", ...words, "--store", this.#dir];
+    const program = [process.argv[1] ?? "", ...words];
+    const { store } = this.options;
+    // Not as an argument: that of a server may hold a password, and everybody sees arguments.
+    const env = store === undefined ? process.env : { ...process.env, PAWL_STORE: store };
     this.isLending = true;
-    lend(() => void spawnSync(process.execPath, program, { stdio: "inherit" }));
+    lend(() => void spawnSync(process.execPath, program, { stdio: "inherit", env }));
     setTimeout(() => {
       this.isLending = false;
     }, lentMs);

@@ -7,7 +7,7 @@
  * 2. A deny of any file stands, whatever another allows.
  * 3. Address and key belong to the model that they were written for: a model from a stronger layer takes none from a weaker one,
  *    or a key would be sent to somebody else's server.
- * 4. No project switches the sandbox off, trusted or not.
+ * 4. No project switches the sandbox off or says where sessions are kept, trusted or not.
  */
 import type { PermissionRule } from "@pawl/core";
 import {
@@ -52,7 +52,7 @@ export interface Resolved {
   values: Effective;
   /** By key, and for lists each that adds to it. */
   origins: { [key: string]: Origin[] };
-  /** Keys of the project's file that do not count, since the folder is not trusted; `sandbox.mode` also where it is. */
+  /** Keys of the project's file that do not count, since the folder is not trusted; `sandbox.mode` and `store` also where it is. */
   passedOver: string[];
 }
 
@@ -60,6 +60,7 @@ export function resolveConfig({ flags, project, user }: Layers): Resolved {
   const passedOver: string[] = [];
   const heard = project.trusted ? project.config : narrowed(project.config, user, passedOver);
   if (project.trusted && sandboxOf(project.config).mode === "off") passedOver.push("sandbox.mode");
+  if (project.trusted && project.config.store !== undefined) passedOver.push("store");
   const layers: [Origin, Config][] = [
     ["command line", flags],
     ["project", heard],

@@ -31,12 +31,17 @@ export function loadConfig(cwd: string, flags: Config = {}): Loaded {
 export function passedOverWords({ passedOver, project }: Loaded): string[] {
   if (passedOver.length === 0) return [];
   if (project.trust === "trusted")
-    return [
-      `${project.path}: ${passedOver.join(", ")} does not count: only your own file or --sandbox switches the sandbox off`,
-    ];
+    return passedOver.map((key) => `${project.path}: ${key} does not count: ${ownWord(key)}`);
   const why =
     project.trust === "changed" ? "has changed since you trusted it" : "is of a folder that you have not trusted";
   return [
     `${project.path} ${why}; passed over: ${passedOver.join(", ")}. Read it, then: pawl config trust ${project.folder}`,
   ];
+}
+
+/** What no project says, trusted or not. */
+function ownWord(key: string): string {
+  return key === "store"
+    ? "only your own file, PAWL_STORE or --store names the store"
+    : "only your own file or --sandbox switches the sandbox off";
 }

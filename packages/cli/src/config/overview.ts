@@ -1,13 +1,15 @@
 /** `pawl config`: what holds here and whose word it is; `pawl config path`; `pawl config trust`. */
 import { realpathSync } from "node:fs";
 import { PawlError } from "@pawl/core";
-import { workspaceFolder } from "../place.ts";
+import { configureStore } from "../configured-store.ts";
+import { storeOrigin, storeWords, workspaceFolder } from "../place.ts";
 import { toned, wrapped } from "../style.ts";
 import { readConfigFile } from "./file.ts";
 import { resolveConfig } from "./layer.ts";
 import { type Loaded, loadConfig, passedOverWords } from "./load.ts";
 import { projectFile, projectFolder, userFile } from "./place.ts";
 import { noFile, rememberTrust, trustFile, trustIn } from "./trust.ts";
+import { storeOfUser } from "./user-store.ts";
 
 const out = process.stdout;
 
@@ -18,15 +20,24 @@ export interface OverviewOptions {
 
 export function showConfig({ cwd, json }: OverviewOptions): number {
   const loaded = loadConfig(workspaceFolder(cwd));
-  const { values, origins, passedOver, user, project } = loaded;
+  const { passedOver, user, project } = loaded;
+  configureStore(storeOfUser());
+  const values = { store: storeWords(undefined), ...shown(loaded.values) };
+  const origins = { ...loaded.origins, store: [storeOrigin(undefined)] };
   if (json) {
     const files = { user: user.file ? user.path : null, project: project.file ? project.path : null };
-    out.write(`${JSON.stringify({ values: shown(values), origins, files, trust: project.trust, passedOver })}\n`);
+    out.write(`${JSON.stringify({ values, origins, files, trust: project.trust, passedOver })}\n`);
     return 0;
   }
-  const rows = Object.entries(shown(values)).flatMap(([key, value]) => {
+  const rows = Object.entries(values).flatMap(([key, value]) => {
     if (isEmpty(value)) return [];
-    return [[key, JSON.stringify(value), (origins[originKey(key)] ?? ["default"]).join(", ")] as const];
+    return [
+      [
+        key,
+        JSON.stringify(value),
+        ((origins as Loaded["origins"] & object)[originKey(key)] ?? ["default"]).join(", "),
+      ] as const,
+    ];
   });
   const widest = Math.max(...rows.map(([key]) => key.length));
   for (const [key, value, origin] of rows)

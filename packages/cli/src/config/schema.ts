@@ -73,6 +73,11 @@ export const configSchema = z
     model: z.string().min(1).exactOptional().describe("PROVIDER:ID, for example anthropic:claude-sonnet-4-5"),
     baseUrl: address.exactOptional().describe("A server of your own, for the model above"),
     apiKeyEnv: variable.exactOptional().describe("The environment variable that holds the key of the model above"),
+    store: z
+      .string()
+      .min(1)
+      .exactOptional()
+      .describe("Where sessions are kept: a folder, or postgres://USER@HOST/DATABASE; only in your own file"),
     window: z.int().min(1).exactOptional().describe("The model's context window, tokens"),
     idleMs: z
       .int()

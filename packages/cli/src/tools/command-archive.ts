@@ -9,7 +9,7 @@
  * that it does not know.
  */
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,6 +25,8 @@ const keepFolders = 500;
 const keepOutputMs = day;
 /** Longer than a command may take. */
 const youngMs = 60 * 60_000;
+/** A moment that no call is entered after. */
+const never = "since-9999999999999";
 /** File systems round the times of files down, some by this much. */
 const stampMs = 2_000;
 /** `since-<ms>`: no folder of a call entered after that moment has been removed. The latest counts. */
@@ -118,6 +120,16 @@ function mark(dir: string): void {
   } catch {
     // Said by the first command.
   }
+}
+
+/**
+ * In the folder `beside` a store that other machines use too: their commands left nothing here, so that a missing folder is
+ * no proof for any call, and its outcome is unknown. Throws where the folder cannot be written.
+ */
+export function ofManyMachines(beside: string): void {
+  const dir = join(beside, "commands");
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (!existsSync(join(dir, never))) writeFileSync(join(dir, never), "");
 }
 
 function since(names: string[]): number {

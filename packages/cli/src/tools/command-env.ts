@@ -2,6 +2,7 @@
  * The environment that commands get: that of this process without what looks like a key. A command is written by a model,
  * which may have been told by a web page to print them.
  */
+import { isStoreUrl } from "../store-url.ts";
 import type { Secret } from "./secret-mask.ts";
 
 /**
@@ -23,8 +24,15 @@ export function commandEnvironment(
 ): NodeJS.ProcessEnv {
   const allowed = new Set(allow.map((name) => name.trim()));
   return Object.fromEntries(
-    Object.entries(env).filter(([name]) => allowed.has(name) || !(ours.has(name) || secret.test(name))),
+    Object.entries(env).filter(
+      ([name, value]) => allowed.has(name) || !(ours.has(name) || secret.test(name) || isServerStore(name, value)),
+    ),
   );
+}
+
+/** Whoever reaches the database reaches every session: a folder is hidden by the sandbox, an address by not being told. */
+function isServerStore(name: string, value: string | undefined): boolean {
+  return name === "PAWL_STORE" && value !== undefined && isStoreUrl(value);
 }
 
 /** The names that `PAWL_ALLOW_ENV` lets through, and others. */
