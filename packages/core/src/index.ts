@@ -55,7 +55,7 @@ export type { Law, LawName, Verdict, Violation } from "./log/verify.ts";
 export { erasePayloadOf } from "./store/erasure.ts";
 export type { Finding } from "./store/finding.ts";
 export { memoryStore } from "./store/memory.ts";
-export type { ForkPoint, Head, Holder, LeaseInfo, Post, SessionSummary, Store } from "./store/store.ts";
+export type { ForkPoint, Head, Holder, LeaseInfo, Post, SessionSummary, Store, Workspaces } from "./store/store.ts";
 export { exportSession, type ImportOptions, importSession } from "./store/transfer.ts";
 export type {
   ApprovalAnswer,

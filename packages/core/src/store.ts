@@ -4,6 +4,7 @@ export type { Clock, Timers } from "./effects.ts";
 export type { ErasedPayload, LogRecord } from "./log/envelope.ts";
 export {
   admitAppend,
+  admitClaim,
   admitCreate,
   admitErasure,
   admitLease,
@@ -29,6 +30,7 @@ export {
 } from "./store/refusal.ts";
 export type {
   AppendBatch,
+  ClaimOptions,
   CreateSession,
   Erasure,
   ForkPoint,
@@ -44,5 +46,6 @@ export type {
   SessionSummary,
   Snapshot,
   Store,
+  Workspaces,
 } from "./store/store.ts";
 export { Watchers } from "./store/watch.ts";

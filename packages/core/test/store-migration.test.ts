@@ -97,7 +97,7 @@ describe("a migration", () => {
     const dir = await copyOf("store-v1");
     const store = await open(dir);
     assert.equal(store.warnings.length, 1);
-    assert.match(store.warnings[0] ?? "", /format 2; a copy as it was is .*pawl\.db\.format-1/);
+    assert.match(store.warnings[0] ?? "", /format 3; a copy as it was is .*pawl\.db\.format-1/);
     await store.close();
     assert.deepEqual(query(join(dir, "pawl.db.format-1"), "PRAGMA user_version"), [{ user_version: 1 }]);
     assert.equal(query(join(dir, "pawl.db.format-1"), "SELECT * FROM session").length, 4);

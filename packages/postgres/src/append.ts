@@ -29,8 +29,9 @@ import { insertRecords, noRecords, packRecords } from "./record.ts";
 const create = `
 WITH p AS (SELECT key, seq FROM pawl.session WHERE id = $5 AND state = 0 FOR SHARE),
 s AS (
-  INSERT INTO pawl.session (id, seq, created_at, updated_at, head, open_turn, parent, cut)
-  SELECT $1::text, $2::bigint, ${stampOf("$3")}, ${stampOf("$3")}, $4::text, $8::boolean, (SELECT key FROM p), $6::bigint
+  INSERT INTO pawl.session (id, seq, created_at, updated_at, head, open_turn, parent, cut, workspace)
+  SELECT $1::text, $2::bigint, ${stampOf("$3")}, ${stampOf("$3")}, $4::text, $8::boolean, (SELECT key FROM p), $6::bigint,
+    $10::bytea
   WHERE $5::text IS NULL OR EXISTS (SELECT 1 FROM p WHERE p.seq >= $6::bigint)
   ON CONFLICT (id) DO NOTHING RETURNING key
 ),
@@ -40,7 +41,8 @@ SELECT key FROM s`;
 const append = `
 WITH s AS (
   UPDATE pawl.session AS t SET seq = t.seq + $4::bigint, updated_at = ${stampOf("$5")},
-    head = COALESCE($6::text, t.head), open_turn = CASE WHEN $6::text IS NULL THEN t.open_turn ELSE $7::boolean END
+    head = COALESCE($6::text, t.head), open_turn = CASE WHEN $6::text IS NULL THEN t.open_turn ELSE $7::boolean END,
+    workspace = CASE WHEN t.workspace = '' THEN $12::bytea ELSE t.workspace END
   WHERE t.id = $1 AND t.state = 0 AND t.leased <> 0 AND t.leased = $2::bigint AND t.seq = $3::bigint
     AND ($8::text IS NULL OR (SELECT count(*) FROM pawl.mail m WHERE m.session = t.key
       AND m.id IN (SELECT json_array_elements_text($8::text::json))) = json_array_length($8::text::json))
@@ -52,6 +54,11 @@ p AS (DELETE FROM pawl.partial p USING s WHERE p.session = s.key AND p.attempt =
 SELECT key FROM s`;
 
 const more = insertRecords("(SELECT $3::bigint AS key)", "$1", "$2");
+
+/** As a column holds what a session needs: any characters, none for nothing. */
+export function bytesOf(workspace = ""): Uint8Array {
+  return Buffer.from(workspace);
+}
 
 export class Appender {
   readonly #link: Link;
@@ -68,7 +75,7 @@ export class Appender {
     const cut = parent?.seq ?? 0;
     const values = [
       ...[session, cut + records.length, this.#now(), JSON.stringify(head), parent?.session ?? null, cut, first.rows],
-      ...[head.openTurn !== undefined, first.bytes],
+      ...[head.openTurn !== undefined, first.bytes, bytesOf(head.workspace)],
     ];
     if (await this.#write(create, values, rest)) return;
     if (uncertain && (await this.#stands(session, records))) return;
@@ -89,7 +96,7 @@ export class Appender {
     const values = [
       ...[session, epoch, expectedSeq, records.length, this.#now(), head ? JSON.stringify(head) : null],
       ...[head?.openTurn !== undefined, consume.length > 0 ? JSON.stringify(consume) : null, dropPartial ?? null],
-      ...[first.rows, first.bytes],
+      ...[first.rows, first.bytes, bytesOf(head?.workspace)],
     ];
     while (!(await this.#write(append, values, rest))) {
       const refusal = await this.#refusedAppend(batch);

@@ -8,7 +8,7 @@
  *    drives, whose person has been waiting for longest.
  */
 import { randomUUID } from "node:crypto";
-import { type Holder, type LeaseAnswer, noSession } from "@pawl/core/store";
+import { type ClaimOptions, type Holder, type LeaseAnswer, noSession, type Workspaces } from "@pawl/core/store";
 import type { Row } from "./database.ts";
 import type { Link } from "./link.ts";
 import { momentOf, stampOf } from "./moment.ts";
@@ -37,23 +37,41 @@ SELECT t.leased, t.holder, t.expires_at, t.leased <> 0 AND t.expires_at > ${mome
   ${beaconIsOut("t")} AS out
 FROM pawl.session t WHERE t.id = $2 AND t.state = 0`;
 
-/** Sessions with something to do. Both lists are short and indexed; the sessions that only lie there are not looked at. */
-const hasWork = `t.state = 0 AND t.key IN
-  (SELECT o.key FROM pawl.session o WHERE o.open_turn AND o.state = 0 UNION SELECT m.session FROM pawl.mail m)`;
+/**
+ * Sessions with something to do. Both lists are short and indexed; the sessions that only lie there, or wait for a workspace that is
+ * not wanted, are not looked at.
+ */
+const hasWork = (isWanted: IsWanted) => `t.state = 0 AND ${isWanted("t")} AND t.key = ANY (ARRAY(
+  SELECT o.key FROM pawl.session o WHERE o.open_turn AND o.state = 0 AND ${isWanted("o")}
+  UNION SELECT m.session FROM pawl.mail m WHERE ${isWanted("m")}))`;
 
-const claim = `
+type IsWanted = (row: string) => string;
+
+/** `parameter`: an array as PostgreSQL writes one, or null for any. */
+const wantedIn =
+  (parameter: string, workspaces: Workspaces): IsWanted =>
+  (row) =>
+    workspaces === "any" ? `${parameter}::text IS NULL` : `${row}.workspace = ANY(${parameter}::text::bytea[])`;
+
+function wantedValue(workspaces: Workspaces): string | null {
+  if (workspaces === "any") return null;
+  const bytes = ["", ...workspaces].map((workspace) => `"\\\\x${Buffer.from(workspace).toString("hex")}"`);
+  return `{${bytes.join(",")}}`;
+}
+
+const claim = (workspaces: Workspaces) => `
 WITH picked AS (
-  SELECT t.key FROM pawl.session t WHERE ${hasWork} AND ${isFree}
+  SELECT t.key FROM pawl.session t WHERE ${hasWork(wantedIn("$9", workspaces))} AND ${isFree}
   ORDER BY t.open_turn DESC, t.claimed_at, t.key LIMIT $8::bigint FOR NO KEY UPDATE OF t SKIP LOCKED
 )
 UPDATE pawl.session t SET ${grant}, claimed_at = ${stampOf("$1")} FROM picked WHERE t.key = picked.key
 RETURNING t.id, t.epoch`;
 
 /** Held by this host's processes, which can be looked at, or by a clock that went back. */
-const doubtful = `
+const doubtful = (workspaces: Workspaces) => `
 SELECT t.id, t.leased, t.holder, t.expires_at, t.expires_at > ceil(${momentOf("$1")} + t.ttl_ms) AS late,
   ${beaconIsOut("t")} AS out
-FROM pawl.session t WHERE ${hasWork} AND t.leased <> 0
+FROM pawl.session t WHERE ${hasWork(wantedIn("$3", workspaces))} AND t.leased <> 0
   AND (t.host = $2 OR t.expires_at > ceil(${momentOf("$1")} + t.ttl_ms)) ORDER BY t.claimed_at, t.key LIMIT 1000`;
 
 export interface Granter {
@@ -126,16 +144,17 @@ export class Leases {
 
   async claim(
     holder: Holder,
-    { limit, ttlMs }: { limit: number; ttlMs: number },
+    { limit, ttlMs, workspaces = [] }: ClaimOptions,
   ): Promise<{ session: string; epoch: number }[]> {
     const { link, now, isAlive } = this.#with;
     const ticket = randomUUID();
+    const wanted = wantedValue(workspaces);
     const claims = await link.run(async () => {
-      const rows = await link.query(claim, [...this.#grantValues(holder, ttlMs, ticket), limit]);
+      const rows = await link.query(claim(workspaces), [...this.#grantValues(holder, ttlMs, ticket), limit, wanted]);
       return rows.map((row) => ({ session: String(row["id"]), epoch: Number(row["epoch"]) }));
     });
     if (claims.length >= limit) return claims;
-    const rows = await link.run(() => link.query(doubtful, [now(), holder.host]));
+    const rows = await link.run(() => link.query(doubtful(workspaces), [now(), holder.host, wanted]));
     for (const row of rows) {
       if (claims.length >= limit) break;
       if (row["late"] !== true && !isGone(row, isAlive)) continue;

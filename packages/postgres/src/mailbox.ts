@@ -4,11 +4,11 @@ import type { Link } from "./link.ts";
 import { stampOf } from "./moment.ts";
 
 const post = `
-WITH s AS (SELECT key FROM pawl.session WHERE id = $1 AND state = 0),
+WITH s AS (SELECT key, workspace FROM pawl.session WHERE id = $1 AND state = 0),
 p AS (INSERT INTO pawl.post (session, id) SELECT key, $2::text FROM s ON CONFLICT DO NOTHING RETURNING session),
 m AS (
-  INSERT INTO pawl.mail (session, id, kind, body, posted_at)
-  SELECT session, $2::text, $3::text, $4::text, ${stampOf("$5")} FROM p
+  INSERT INTO pawl.mail (session, id, kind, body, posted_at, workspace)
+  SELECT p.session, $2::text, $3::text, $4::text, ${stampOf("$5")}, s.workspace FROM p JOIN s ON s.key = p.session
 )
 SELECT (SELECT count(*) FROM s)::int AS there, (SELECT count(*) FROM p)::int AS accepted`;
 

@@ -42,7 +42,8 @@ FROM line l CROSS JOIN LATERAL (
 const summary = (where: string, now: string) => `
 SELECT t.id, t.seq, t.epoch, t.created_at, t.updated_at, t.head, p.id AS parent, t.cut, t.leased, t.holder, t.expires_at,
   t.leased <> 0 AND t.expires_at > ${momentOf(now)} AS live, ${beaconIsOut("t")} AS out,
-  (SELECT json_agg(encode(n.name, 'hex') ORDER BY n.name) FROM pawl.name n WHERE n.session = t.key)::text AS names
+  (SELECT json_agg(encode(n.name, 'hex') ORDER BY n.name) FROM pawl.name n WHERE n.session = t.key)::text AS names,
+  t.workspace, (SELECT m.posted_at FROM pawl.mail m WHERE m.session = t.key ORDER BY m.place LIMIT 1) AS waiting_since
 FROM pawl.session t LEFT JOIN pawl.session p ON p.key = t.parent WHERE t.state = 0 AND ${where}`;
 
 const one = summary("t.id = $2", "$1");
@@ -103,9 +104,10 @@ function summaryOf(row: Row, isAlive: IsAlive): SessionSummary {
     epoch: Number(row["epoch"]),
     createdAt: Number(row["created_at"]),
     updatedAt: Number(row["updated_at"]),
-    head: headOf(String(row["head"])),
+    head: headOf(String(row["head"]), Buffer.from(row["workspace"] as Uint8Array).toString()),
     ...(names.length > 0 && { names: names.map((name) => Buffer.from(name, "hex").toString()) }),
     ...(row["parent"] !== null && { parent: { session: String(row["parent"]), seq: Number(row["cut"]) } }),
+    ...(row["waiting_since"] !== null && { waitingSince: Number(row["waiting_since"]) }),
     ...(row["live"] === true && !isGone(row, isAlive) && { lease: leaseOf(row) }),
   };
 }

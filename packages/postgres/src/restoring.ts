@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { admitRestored, type RestoreSession, sessionExists } from "@pawl/core/store";
+import { bytesOf } from "./append.ts";
 import type { Query } from "./database.ts";
 import type { Link } from "./link.ts";
 import { stampOf } from "./moment.ts";
@@ -17,7 +18,7 @@ VALUES ($1, 0, ${stampOf("$2")}, ${stampOf("$2")}, '{}', false) RETURNING key`;
 const add = insertRecords("(SELECT $3::bigint AS key)", "$1", "$2");
 
 const end = `
-UPDATE pawl.session SET id = $2, seq = $3::bigint, epoch = $4::bigint, head = $5, open_turn = $6::boolean,
+UPDATE pawl.session SET id = $2, seq = $3::bigint, epoch = $4::bigint, head = $5, open_turn = $6::boolean, workspace = $8::bytea,
   created_at = ${stampOf("$7")}, updated_at = ${stampOf("$7")} WHERE key = $1::bigint`;
 
 export async function restore(link: Link, restored: RestoreSession, now: number | null): Promise<void> {
@@ -37,7 +38,8 @@ export async function restore(link: Link, restored: RestoreSession, now: number 
     const { head } = restored;
     await refuseExisting(query, session);
     try {
-      await query(end, [key, session, seq, epoch, JSON.stringify(head), head.openTurn !== undefined, now]);
+      const said = [JSON.stringify(head), head.openTurn !== undefined, now, bytesOf(head.workspace)];
+      await query(end, [key, session, seq, epoch, ...said]);
     } catch (error) {
       // Made by somebody else in this very moment.
       if ((error as { code?: unknown }).code === "23505") throw sessionExists(session);

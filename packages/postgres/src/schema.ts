@@ -98,6 +98,15 @@ CREATE TABLE pawl.snapshot (
 );
 CREATE TABLE pawl.blob (hash bytea PRIMARY KEY, bytes bytea NOT NULL);`,
   },
+  {
+    // Empty: none. Beside a post the workspace of its session, so that work for others is not even looked at.
+    title: "sessions that only a worker with their workspace may drive",
+    sql: `
+ALTER TABLE pawl.session ADD COLUMN workspace bytea NOT NULL DEFAULT '';
+ALTER TABLE pawl.mail ADD COLUMN workspace bytea NOT NULL DEFAULT '';
+CREATE INDEX session_need ON pawl.session (workspace, key) WHERE open_turn AND state = 0;
+CREATE INDEX mail_need ON pawl.mail (workspace, session);`,
+  },
 ];
 
 /** The format this build reads and writes, in `pawl.format`. */

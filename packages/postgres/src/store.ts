@@ -13,6 +13,7 @@ import { isAlive as isAliveHere, nodeEffects } from "@pawl/core/node";
 import {
   type AppendBatch,
   admitAppend,
+  admitClaim,
   admitCreate,
   admitErasure,
   admitLease,
@@ -20,6 +21,7 @@ import {
   admitPost,
   admitSessionId,
   admitTtl,
+  type ClaimOptions,
   type Clock,
   type CreateSession,
   type Erasure,
@@ -261,11 +263,8 @@ class DatabaseStore implements PostgresStore {
     return this.#link.run(() => this.#keeping.getBlob(name));
   }
 
-  async claimWork(
-    holder: Holder,
-    options: { limit: number; ttlMs: number },
-  ): Promise<{ session: string; epoch: number }[]> {
-    admitLease(holder, options.ttlMs);
+  async claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]> {
+    admitClaim(holder, options);
     return this.#leases.claim(holder, options);
   }
 

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { fakeHolder } from "@pawl/core/testing";
 import postgres from "postgres";
 import { postgresStore } from "../src/index.ts";
+import { format, steps } from "../src/schema.ts";
 import { catalogue } from "./catalogue.ts";
 import { PostgresServer } from "./server.ts";
 
@@ -23,15 +25,31 @@ describe("the schema", () => {
     const schema = server.schema();
     await (await postgresStore({ url, schema })).close();
     // Made anew with: node packages/postgres/test/catalogue.ts > packages/postgres/test/fixtures/format-N.txt
-    assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
+    assert.equal(await catalogue(sql, schema), await fixture(`format-${format}.txt`));
   });
 
   test("stores that open an empty database at once make one schema", async () => {
     const schema = server.schema();
     const stores = await Promise.all(Array.from({ length: 6 }, () => postgresStore({ url, schema, connections: 1 })));
     for (const store of stores) await store.close();
+    assert.equal(await catalogue(sql, schema), await fixture(`format-${format}.txt`));
+    assert.deepEqual([...(await sql.unsafe(`SELECT format FROM ${schema}.format`))], [{ format }]);
+  });
+
+  test("an old one is brought to the same, with what is in it; whoever has it open goes on working", async () => {
+    const schema = server.schema();
+    await sql.unsafe(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.format (format integer NOT NULL);
+      INSERT INTO ${schema}.format VALUES (1); ${steps[0]?.sql.replaceAll("pawl.", `${schema}.`)}`);
     assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
-    assert.deepEqual([...(await sql.unsafe(`SELECT format FROM ${schema}.format`))], [{ format: 1 }]);
+    const old = `INSERT INTO ${schema}.session (id, seq, created_at, updated_at, head, open_turn)`;
+    await sql.unsafe(`${old} VALUES ('before', 1, 1, 1, '{}', true)`);
+    const store = await postgresStore({ url, schema });
+    assert.equal(await catalogue(sql, schema), await fixture(`format-${format}.txt`));
+    assert.deepEqual([...(await sql.unsafe(`SELECT format FROM ${schema}.format`))], [{ format }]);
+    await sql.unsafe(`${old} VALUES ('after', 1, 1, 1, '{}', true)`);
+    const claims = await store.claimWork(fakeHolder("worker"), { limit: 9, ttlMs: 1_000 });
+    assert.deepEqual(claims.map(({ session }) => session).sort(), ["after", "before"]);
+    await store.close();
   });
 
   test("of a newer format it is refused, before anything in it changes", async () => {
@@ -42,7 +60,7 @@ describe("the schema", () => {
       code: "STORE_UNAVAILABLE",
       message: /format 99.*update Pawl/,
     });
-    assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
+    assert.equal(await catalogue(sql, schema), await fixture(`format-${format}.txt`));
   });
 
   test("two schemas in one database know nothing of each other", async () => {

@@ -65,6 +65,19 @@ export function isId(value: unknown): value is string {
 }
 export const id = shape<string>("an id of 1 to 64 characters A-Z a-z 0-9 _ -", isId);
 
+/** It is typed by a person, shown in a list, and a key of an index. */
+const workspaceChars = 256;
+
+export function isWorkspace(value: unknown): value is string {
+  return typeof value === "string" && value.length >= 1 && value.length <= workspaceChars && value.isWellFormed();
+}
+const workspaceName = `a workspace of 1 to ${workspaceChars} characters`;
+export const workspace = shape<string>(workspaceName, isWorkspace);
+
+export function workspaceWords(value: unknown): string {
+  return `${seen(value)} cannot be ${workspaceName}`;
+}
+
 /** Any JSON value: what would come back changed (a date, NaN, undefined in a list) is none. */
 export function json<T>(): Shape<T> {
   return shape<T>("a JSON value", (value) => value !== undefined && isJson(value));

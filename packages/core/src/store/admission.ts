@@ -8,8 +8,8 @@
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
-import { isId, json, seen } from "../log/shape.ts";
-import type { AppendBatch, CreateSession, Erasure, Holder, Post } from "./store.ts";
+import { isId, isWorkspace, json, seen, workspaceWords } from "../log/shape.ts";
+import type { AppendBatch, ClaimOptions, CreateSession, Erasure, Head, Holder, Post } from "./store.ts";
 
 /** A name is typed by a person and shown in a list; it is never a path. */
 const nameChars = 256;
@@ -33,8 +33,9 @@ export function admitSessionId(session: string): void {
   if (!isId(session)) refuse(`a session id is 1 to ${limit.idChars} characters A-Z a-z 0-9 _ -, is ${seen(session)}`);
 }
 
-export function admitCreate({ session, records, parent }: CreateSession): void {
+export function admitCreate({ session, records, parent, head }: CreateSession): void {
   admitSessionId(session);
+  admitHead(session, head);
   if (parent && !(Number.isSafeInteger(parent.seq) && parent.seq >= 1)) {
     refuse(`session ${session}: a fork's cut is a seq of 1 or more, is ${seen(parent.seq)}`);
   }
@@ -43,7 +44,8 @@ export function admitCreate({ session, records, parent }: CreateSession): void {
   admitRecords(session, 0, parent?.seq ?? 0, records);
 }
 
-export function admitAppend({ session, epoch, expectedSeq, records, consume }: AppendBatch): void {
+export function admitAppend({ session, epoch, expectedSeq, records, consume, head = {} }: AppendBatch): void {
+  admitHead(session, head);
   if (!Number.isSafeInteger(expectedSeq) || expectedSeq < 0) {
     refuse(`session ${session}: expectedSeq is a whole number of 0 or more, is ${seen(expectedSeq)}`);
   }
@@ -145,6 +147,16 @@ export function admitName(name: string): void {
 export function admitLease(holder: Holder, ttlMs: number): void {
   admitTtl(ttlMs);
   if (typeof holder.id !== "string" || holder.id === "") refuse(`a lease holder has an id, got ${seen(holder)}`);
+}
+
+export function admitClaim(holder: Holder, { ttlMs, workspaces = [] }: ClaimOptions): void {
+  admitLease(holder, ttlMs);
+  const odd = workspaces === "any" ? undefined : workspaces.find((workspace) => !isWorkspace(workspace));
+  if (odd !== undefined) refuse(workspaceWords(odd));
+}
+
+function admitHead(session: string, { workspace }: Head): void {
+  if (workspace !== undefined && !isWorkspace(workspace)) refuse(`session ${session}: ${workspaceWords(workspace)}`);
 }
 
 export function admitTtl(ttlMs: number): void {

@@ -16,8 +16,10 @@ export function holderOf(text: string): Holder {
   return whole ? (value as unknown as Holder) : unreadable;
 }
 
-export function headOf(text: string): Head {
-  return objectOf(text);
+/** `workspace`: what the session needs, as its own column says it; empty for nothing. */
+export function headOf(text: string, workspace: string): Head {
+  const { workspace: _, ...head }: Head = objectOf(text);
+  return workspace === "" ? head : { ...head, workspace };
 }
 
 function objectOf(text: string): Record<string, unknown> {

@@ -11,6 +11,7 @@ import { type LogRecord, payloadHash } from "../log/envelope.ts";
 import type { Json } from "../log/event.ts";
 import {
   admitAppend,
+  admitClaim,
   admitCreate,
   admitErasure,
   admitLease,
@@ -35,8 +36,10 @@ import {
 } from "./refusal.ts";
 import type {
   AppendBatch,
+  ClaimOptions,
   CreateSession,
   Erasure,
+  Head,
   Holder,
   LeaseAnswer,
   LeaseInfo,
@@ -142,7 +145,7 @@ class MemoryStore implements Store {
 
     session.records.push(...batch.records.map(copy));
     session.updatedAt = this.#clock.now();
-    if (batch.head) session.head = { ...batch.head };
+    if (batch.head) session.head = { ...batch.head, ...needOf(session.head) };
     for (const post of batch.consume ?? []) session.mailbox.delete(post);
     if (batch.dropPartial !== undefined && session.partial?.attempt === batch.dropPartial) session.partial = undefined;
     this.#watchers.notify(session.id, "records");
@@ -296,15 +299,16 @@ class MemoryStore implements Store {
     return this.#blobs.get(name)?.slice();
   }
 
-  async claimWork(
-    holder: Holder,
-    options: { limit: number; ttlMs: number },
-  ): Promise<{ session: string; epoch: number }[]> {
+  async claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]> {
     this.#open();
+    admitClaim(holder, options);
+    const { workspaces = [] } = options;
     const claims: { session: string; epoch: number }[] = [];
     for (const session of this.#sessions.values()) {
       if (claims.length >= options.limit) break;
-      if (session.head.openTurn === undefined && session.mailbox.size === 0) continue;
+      const { openTurn, workspace } = session.head;
+      if (openTurn === undefined && session.mailbox.size === 0) continue;
+      if (workspace !== undefined && workspaces !== "any" && !workspaces.includes(workspace)) continue;
       const answer = await this.acquireLease(session.id, holder, options.ttlMs);
       if (answer.granted) claims.push({ session: session.id, epoch: answer.epoch });
     }
@@ -334,7 +338,8 @@ class MemoryStore implements Store {
 
   #summary(session: Session): SessionSummary {
     const lease = this.#liveLease(session);
-    const { id, epoch, createdAt, updatedAt, parent, cut } = session;
+    const { id, epoch, createdAt, updatedAt, parent, cut, mailbox } = session;
+    const [oldest] = mailbox.values();
     const names = [...this.#names].flatMap(([name, of]) => (of === id ? name : [])).sort();
     return {
       session: id,
@@ -345,9 +350,15 @@ class MemoryStore implements Store {
       head: { ...session.head },
       ...(names.length > 0 && { names }),
       ...(parent && { parent: { session: parent.id, seq: cut } }),
+      ...(oldest && { waitingSince: oldest.postedAt }),
       ...(lease && { lease }),
     };
   }
+}
+
+/** It is said once: no later head takes it away. */
+function needOf({ workspace }: Head): Pick<Head, "workspace"> {
+  return workspace === undefined ? {} : { workspace };
 }
 
 function copyOfSnapshot(snapshot: Snapshot): Snapshot {

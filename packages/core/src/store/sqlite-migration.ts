@@ -30,6 +30,15 @@ const steps: readonly Step[] = [
       ALTER TABLE lease ADD COLUMN ttl_ms INTEGER NOT NULL DEFAULT 15000;
       CREATE INDEX session_draft ON session (key) WHERE deleted = 3;`,
   },
+  {
+    // Empty: none. Beside a post the workspace of its session, so that work for others is not even looked at.
+    title: "sessions that only a worker with their workspace may drive",
+    sql: `
+      ALTER TABLE session ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
+      ALTER TABLE mail ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
+      CREATE INDEX session_need ON session (workspace, key) WHERE open_turn = 1 AND deleted = 0;
+      CREATE INDEX mail_need ON mail (workspace, session);`,
+  },
 ];
 
 /** The format this build reads and writes, in `PRAGMA user_version`. */

@@ -101,8 +101,10 @@ export class Reader {
     };
   }
 
-  work({ afterKey, limit }: In<"work">): Candidate[] {
-    return this.#sql.work.all(afterKey, afterKey, limit).map((row) => {
+  work({ afterKey, limit, wanted }: In<"work">): Candidate[] {
+    const { work, workFor } = this.#sql;
+    const rows = wanted === null ? work.all(afterKey, limit) : workFor.all(afterKey, limit, wanted);
+    return rows.map((row) => {
       const lease = leaseOf(row["lease_epoch"], row["holder"], row["expires_at"]);
       return { key: Number(row["key"]), session: String(row["id"]), ...(lease && { lease }) };
     });
@@ -128,7 +130,18 @@ export class Reader {
   }
 }
 
-/** Collects rows into {@link PackedRecords}. */
+/**
+ * Sessions behind the key ?1 with an open turn or a post, ?2 at most. A session that named its workspace after a post came has posts
+ * that say none: what the session says counts.
+ */
+function workOf(isWanted: (row: string) => string): string {
+  return `SELECT s.key, s.id, l.epoch AS lease_epoch, l.holder, l.expires_at FROM
+    (SELECT o.key FROM session o WHERE o.open_turn = 1 AND o.deleted = 0 AND o.key > ?1 AND ${isWanted("o")}
+     UNION SELECT m.session FROM mail m WHERE m.session > ?1 AND ${isWanted("m")}) w
+    JOIN session s ON s.key = w.key AND ${isWanted("s")} LEFT JOIN lease l ON l.session = s.key
+    ORDER BY s.key LIMIT ?2 + 0`;
+}
+
 /** `LIMIT ? + 0`: with a bare `LIMIT ?` the plan depends on the value, and SQLite prepares the statement anew each time. */
 function prepareReads(db: DatabaseSync) {
   const sql = (text: string): StatementSync => db.prepare(text);
@@ -155,11 +168,8 @@ function prepareReads(db: DatabaseSync) {
     ),
     partial: sql("SELECT epoch, attempt, chunk FROM partial WHERE session = ? ORDER BY n"),
     snapshot: sql("SELECT version, seq, checksum, bytes FROM snapshot WHERE session = ? AND reducer = ?"),
-    work: sql(
-      `SELECT s.key, s.id, l.epoch AS lease_epoch, l.holder, l.expires_at FROM
-       (SELECT key FROM session WHERE open_turn = 1 AND deleted = 0 AND key > ? UNION SELECT session FROM mail WHERE session > ?) w
-       JOIN session s ON s.key = w.key LEFT JOIN lease l ON l.session = s.key ORDER BY s.key LIMIT ? + 0`,
-    ),
+    work: sql(workOf(() => "TRUE")),
+    workFor: sql(workOf((row) => `${row}.workspace IN (SELECT value FROM json_each(?3))`)),
     mark: sql(
       `SELECT s.seq, (SELECT MAX(place) FROM mail m WHERE m.session = s.key) AS place
        FROM session s WHERE s.id = ? AND s.deleted = 0`,

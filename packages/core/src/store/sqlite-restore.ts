@@ -53,7 +53,17 @@ export class Restorer {
     // What is written from now on is the session's own, as is what it has written last.
     const last = this.#sql.lastOrigin.get(key);
     if (last && last["id"] === session) this.#sql.deleteOrigin.run(key, last["last"] ?? 0);
-    this.#sql.endRestore.run(session, seq, epoch, now, now, JSON.stringify(head), openTurn(head), key);
+    this.#sql.endRestore.run(
+      session,
+      seq,
+      epoch,
+      now,
+      now,
+      JSON.stringify(head),
+      openTurn(head),
+      head.workspace ?? "",
+      key,
+    );
   }
 
   drop({ key }: In<"restoreDrop">): undefined {

@@ -18,6 +18,8 @@ export interface SessionRow {
   epoch: number;
   /** The epoch of the lease that is out, expired or not; 0 where there is none. */
   leased: number;
+  /** What the session needs; empty for nothing. */
+  workspace: string;
   /** The partial journal's last chunk; undefined: not looked up yet. */
   partial?: { attempt: string; epoch: number; n: number };
 }
@@ -31,7 +33,7 @@ export class SessionRows {
   constructor(db: DatabaseSync) {
     this.#version = db.prepare("PRAGMA data_version");
     this.#select = db.prepare(
-      `SELECT s.key, s.seq, s.epoch, COALESCE(l.epoch, 0) AS leased
+      `SELECT s.key, s.seq, s.epoch, COALESCE(l.epoch, 0) AS leased, s.workspace
        FROM session s LEFT JOIN lease l ON l.session = s.key WHERE s.id = ? AND s.deleted = 0`,
     );
   }

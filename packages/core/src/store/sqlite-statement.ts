@@ -13,11 +13,12 @@ export function prepareWrites(db: DatabaseSync) {
   return {
     sessionById: sql("SELECT 1 FROM session WHERE id = ?"),
     insertSession: sql(
-      `INSERT INTO session (id, seq, epoch, created_at, updated_at, head, open_turn, parent, cut)
-       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO session (id, seq, epoch, created_at, updated_at, head, open_turn, parent, cut, workspace)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     updateSeq: sql("UPDATE session SET seq = ?, updated_at = ? WHERE key = ?"),
     updateHead: sql("UPDATE session SET seq = ?, updated_at = ?, head = ?, open_turn = ? WHERE key = ?"),
+    nameWorkspace: sql("UPDATE session SET workspace = ? WHERE key = ?"),
     updateEpoch: sql("UPDATE session SET epoch = ? WHERE key = ?"),
     insertRecord: sql(
       "INSERT INTO record (at, kind, epoch, time, checksum, payload) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -54,7 +55,7 @@ export function prepareWrites(db: DatabaseSync) {
 
     postById: sql("SELECT 1 FROM post WHERE session = ? AND id = ?"),
     insertPost: sql("INSERT INTO post (session, id, place) VALUES (?, ?, ?)"),
-    insertMail: sql("INSERT INTO mail (session, id, kind, body, posted_at) VALUES (?, ?, ?, ?, ?)"),
+    insertMail: sql("INSERT INTO mail (session, id, kind, body, posted_at, workspace) VALUES (?, ?, ?, ?, ?, ?)"),
     waitingPost: sql("SELECT m.place FROM post p JOIN mail m ON m.place = p.place WHERE p.session = ? AND p.id = ?"),
     deleteMail: sql("DELETE FROM mail WHERE place = ?"),
 
@@ -66,7 +67,6 @@ export function prepareWrites(db: DatabaseSync) {
     ),
     renewLease: sql("UPDATE lease SET expires_at = ?, ttl_ms = ? WHERE session = ?"),
     deleteLease: sql("DELETE FROM lease WHERE session = ?"),
-
     lastPartial: sql("SELECT n, epoch, attempt FROM partial WHERE session = ? ORDER BY n DESC LIMIT 1"),
     insertPartial: sql("INSERT INTO partial (session, n, epoch, attempt, chunk) VALUES (?, ?, ?, ?, ?)"),
     deletePartial: sql("DELETE FROM partial WHERE session = ?"),
@@ -96,8 +96,8 @@ export function prepareRestore(db: DatabaseSync) {
     insertOrigin: sql("INSERT INTO origin (session, last, id) VALUES (?, ?, ?)"),
     deleteOrigin: sql("DELETE FROM origin WHERE session = ? AND last = ?"),
     endRestore: sql(
-      `UPDATE session SET id = ?, seq = ?, epoch = ?, created_at = ?, updated_at = ?, head = ?, open_turn = ?, deleted = 0
-       WHERE key = ?`,
+      `UPDATE session SET id = ?, seq = ?, epoch = ?, created_at = ?, updated_at = ?, head = ?, open_turn = ?, workspace = ?,
+       deleted = 0 WHERE key = ?`,
     ),
     dropRestore: sql("UPDATE session SET deleted = 1 WHERE key = ? AND deleted = 3"),
 

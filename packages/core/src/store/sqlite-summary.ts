@@ -8,7 +8,8 @@ import type { LeaseInfo, SessionSummary } from "./store.ts";
 /** Of a statement that returns arrays; in the order of {@link SummaryRow}. */
 export const summaryColumns = `s.id, s.seq, s.epoch, s.created_at, s.updated_at, s.head, p.id, s.cut,
   l.epoch, l.holder, l.expires_at,
-  (SELECT json_group_array(name ORDER BY name) FROM name n WHERE n.session = s.key)
+  (SELECT json_group_array(name ORDER BY name) FROM name n WHERE n.session = s.key),
+  s.workspace, (SELECT posted_at FROM mail m WHERE m.session = s.key ORDER BY place LIMIT 1)
   FROM session s LEFT JOIN session p ON p.key = s.parent LEFT JOIN lease l ON l.session = s.key`;
 
 export type SummaryRow = [
@@ -24,13 +25,17 @@ export type SummaryRow = [
   holder: string | null,
   expiresAt: number | null,
   names: string,
+  workspace: string,
+  waitingSince: number | null,
 ];
 
 export function summaryOf(row: SummaryRow): SessionSummary {
-  const [session, seq, epoch, createdAt, updatedAt, head, parent, cut, leaseEpoch, holder, expiresAt, names] = row;
-  const summary: SessionSummary = { session, seq, epoch, createdAt, updatedAt, head: headOf(head) };
+  const [session, seq, epoch, createdAt, updatedAt, head, parent, cut, ...rest] = row;
+  const [leaseEpoch, holder, expiresAt, names, workspace, waitingSince] = rest;
+  const summary: SessionSummary = { session, seq, epoch, createdAt, updatedAt, head: headOf(head, workspace) };
   if (names !== "[]") summary.names = JSON.parse(names) as string[];
   if (parent !== null) summary.parent = { session: parent, seq: cut };
+  if (waitingSince !== null) summary.waitingSince = waitingSince;
   const lease = leaseOf(leaseEpoch, holder, expiresAt);
   if (lease) summary.lease = lease;
   return summary;

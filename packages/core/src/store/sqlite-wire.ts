@@ -65,7 +65,8 @@ export interface Operations {
   mailbox: { in: { session: string }; out: MailboxEntry[] };
   readPartial: { in: { session: string }; out: Partial | undefined };
   loadSnapshot: { in: { session: string; reducer: string }; out: Snapshot | undefined };
-  work: { in: { afterKey: number; limit: number }; out: Candidate[] };
+  /** `wanted`: the workspaces that are there, as a JSON list, with the empty one; null for any. */
+  work: { in: { afterKey: number; limit: number; wanted: string | null }; out: Candidate[] };
   marks: { in: { version: number; sessions: string[] }; out: { version: number; marks: string[] } };
   stats: { in: undefined; out: SqliteStats };
   close: { in: undefined; out: undefined };

@@ -60,6 +60,7 @@ export class Writer {
       openTurn(head),
       from?.key ?? null,
       cut,
+      head.workspace ?? "",
     );
     this.insertRecords(Number(lastInsertRowid), records);
   }
@@ -75,8 +76,16 @@ export class Writer {
     if (head) this.#sql.updateHead.run(seq, now, JSON.stringify(head), openTurn(head), row.key);
     else this.#sql.updateSeq.run(seq, now, row.key);
     row.seq = seq;
+    this.#nameWorkspace(row, head);
     for (const place of places) this.#sql.deleteMail.run(place);
     if (dropPartial !== undefined && this.#partial(row).attempt === dropPartial) this.#dropPartial(row);
+  }
+
+  /** Once: no later head changes what a session needs. */
+  #nameWorkspace(row: SessionRow, { workspace = "" }: Head = {}): void {
+    if (workspace === "" || row.workspace !== "") return;
+    this.#sql.nameWorkspace.run(workspace, row.key);
+    row.workspace = workspace;
   }
 
   #placeOf(row: SessionRow, session: string, post: string): number {
@@ -177,9 +186,9 @@ export class Writer {
   }
 
   post({ session, id, kind, body, now }: In<"post">): "accepted" | "duplicate" {
-    const { key } = this.sessions.find(session);
+    const { key, workspace } = this.sessions.find(session);
     if (this.#sql.postById.get(key, id)) return "duplicate";
-    const { lastInsertRowid } = this.#sql.insertMail.run(key, id, kind, body, now);
+    const { lastInsertRowid } = this.#sql.insertMail.run(key, id, kind, body, now, workspace);
     this.#sql.insertPost.run(key, id, lastInsertRowid);
     return "accepted";
   }

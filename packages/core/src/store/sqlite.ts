@@ -14,6 +14,7 @@ import type { Clock, Timers } from "../effects.ts";
 import type { LogRecord } from "../log/envelope.ts";
 import {
   admitAppend,
+  admitClaim,
   admitCreate,
   admitErasure,
   admitLease,
@@ -35,6 +36,7 @@ import { SqliteWatch } from "./sqlite-watch.ts";
 import { type Opened, type Page, packErased, packRecords, type SqliteStats, unpackRecords } from "./sqlite-wire.ts";
 import type {
   AppendBatch,
+  ClaimOptions,
   CreateSession,
   Erasure,
   Holder,
@@ -311,14 +313,14 @@ class FileStore implements SqliteStore {
     return this.#blobs.get(name);
   }
 
-  async claimWork(
-    holder: Holder,
-    options: { limit: number; ttlMs: number },
-  ): Promise<{ session: string; epoch: number }[]> {
+  async claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]> {
+    admitClaim(holder, options);
+    const { workspaces = [] } = options;
+    const wanted = workspaces === "any" ? null : JSON.stringify(["", ...workspaces]);
     const claims: { session: string; epoch: number }[] = [];
     let afterKey = 0;
     for (;;) {
-      const candidates = await this.#link.call("work", { afterKey, limit: workPage });
+      const candidates = await this.#link.call("work", { afterKey, limit: workPage, wanted });
       for (const { key, session, lease } of candidates) {
         if (claims.length >= options.limit) return claims;
         afterKey = key;

@@ -10,7 +10,8 @@
  * 3. `post` is durable and idempotent by the client's id and needs no lease.
  * 4. Reading, listing and watching write nothing.
  * 5. A store that does not do something says NOT_SUPPORTED; the shape stays.
- * 6. A wall clock that jumps makes no lease last: one that seems to end later than its length from now is counted anew
+ * 6. What a session needs is said once: the first head that names a workspace decides, and no later one takes it away.
+ * 7. A wall clock that jumps makes no lease last: one that seems to end later than its length from now is counted anew
  *    from now, when somebody asks for it.
  */
 import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
@@ -24,7 +25,12 @@ export interface Head {
   /** The outcome of the last ended turn. */
   outcome?: string;
   cwd?: string;
+  /** What a worker must have to drive it: opaque, compared as it is. Absent: any worker may. */
+  workspace?: string;
 }
+
+/** The workspaces that a worker has; `any`: whichever a session asks for, it makes it be there. */
+export type Workspaces = readonly string[] | "any";
 
 export interface SessionSummary {
   session: string;
@@ -38,6 +44,8 @@ export interface SessionSummary {
   /** What it is called by, in order; absent where by nothing. */
   names?: string[];
   parent?: ForkPoint;
+  /** When the oldest post in the mailbox came, UTC ms; absent where it is empty. */
+  waitingSince?: number;
   /** The lease, if one is live by the store's clock and its holder is not known to be dead. */
   lease?: LeaseInfo;
 }
@@ -120,6 +128,12 @@ export interface LeaseInfo {
 }
 
 export type LeaseAnswer = { granted: true; epoch: number; seq: number } | { granted: false; held: LeaseInfo };
+
+export interface ClaimOptions {
+  limit: number;
+  ttlMs: number;
+  workspaces?: Workspaces;
+}
 
 export interface Snapshot {
   reducer: string;
@@ -207,8 +221,11 @@ export interface Store {
   putBlob(bytes: Uint8Array): Promise<string>;
   getBlob(hash: string): Promise<Uint8Array | undefined>;
 
-  /** Sessions with an open turn or a waiting post and no live lease, leased to this holder. For workers. */
-  claimWork(holder: Holder, options: { limit: number; ttlMs: number }): Promise<{ session: string; epoch: number }[]>;
+  /**
+   * Sessions with an open turn or a waiting post, no live lease, and no need of a workspace but of one of `workspaces`
+   * (default: none), leased to this holder. What waits for other workspaces costs nothing and takes no place. For workers.
+   */
+  claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]>;
 
   /** Waits for what was accepted, then lets go of files and threads. */
   close(): Promise<void>;

@@ -7,7 +7,20 @@
  */
 import { PawlError } from "../error.ts";
 import type { LogRecord } from "../log/envelope.ts";
-import { boolean, count, id, json, list, number, object, optional, type Shape, seen, string } from "../log/shape.ts";
+import {
+  boolean,
+  count,
+  id,
+  json,
+  list,
+  number,
+  object,
+  optional,
+  type Shape,
+  seen,
+  string,
+  workspace,
+} from "../log/shape.ts";
 import { maxSeq } from "./admission.ts";
 import type { Head } from "./store.ts";
 
@@ -93,6 +106,7 @@ const headShape = object<Head>({
   openTurn: optional(string),
   outcome: optional(string),
   cwd: optional(string),
+  workspace: optional(workspace),
 });
 
 const header = object<Pick<Header, "session" | "seq" | "head" | "absent">>({

@@ -18,6 +18,7 @@ import { leaseCases } from "./store-contract-lease.ts";
 import { logCases } from "./store-contract-log.ts";
 import { mailboxCases } from "./store-contract-mailbox.ts";
 import { transferCases } from "./store-contract-transfer.ts";
+import { workspaceCases } from "./store-contract-workspace.ts";
 import { type OpenedStore, StoreWorld } from "./store-world.ts";
 
 /** Nothing here waits for a clock; only a store that hangs takes longer. */
@@ -30,6 +31,7 @@ const cases = {
   lease: leaseCases,
   keep: keepCases,
   transfer: transferCases,
+  workspace: workspaceCases,
 };
 
 export function storeContract(name: string, open: (world: StoreWorld) => Promise<OpenedStore>): void {

@@ -16,6 +16,7 @@ import { encode } from "../log/codec.ts";
 import { copied } from "../log/copy.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
+import { isWorkspace } from "../log/shape.ts";
 import { pages } from "../store/pages.ts";
 import type { AppendBatch, Head, Store } from "../store/store.ts";
 import type { Feed } from "../view/feed.ts";
@@ -202,6 +203,8 @@ export function headOf({ created, turn, last }: TurnState): Head {
   return {
     ...(created?.title === undefined ? {} : { title: created.title }),
     ...(created?.cwd === undefined ? {} : { cwd: created.cwd }),
+    // One that no store takes was never asked of a worker; it must not bar the session now.
+    ...(isWorkspace(created?.workspace) ? { workspace: created.workspace } : {}),
     ...(turn ? { openTurn: turn.id } : {}),
     ...(last ? { outcome: last.outcome.type } : {}),
   };

@@ -10,7 +10,7 @@ import { PawlError } from "../error.ts";
 import { encode } from "../log/codec.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { ApprovalResolved, Json, Part, SessionCreated } from "../log/event.ts";
-import { isId, seen } from "../log/shape.ts";
+import { isId, isWorkspace, seen, workspaceWords } from "../log/shape.ts";
 import { follow } from "../store/follow.ts";
 import { decodePage, pages } from "../store/pages.ts";
 import type { ForkPoint, Holder, SessionSummary, Store } from "../store/store.ts";
@@ -37,14 +37,17 @@ export interface Runtime {
 
 export type SessionFacts = Omit<SessionCreated, "type" | "parent">;
 
-/** Creates a session. `id` defaults to a new one. Fails with SESSION_EXISTS, or INVALID_INPUT for an id that is none. */
+/**
+ * Creates a session. `id` defaults to a new one. With a `workspace` only workers that have it drive it. Fails with SESSION_EXISTS, or
+ * INVALID_INPUT for an id or a workspace that is none.
+ */
 export async function createSession(runtime: Runtime, id?: string, facts: SessionFacts = {}): Promise<Session> {
   return write(runtime, id, facts, undefined);
 }
 
 /**
  * Creates a session that begins with everything of another up to `from.seq`. The parent is never written. What is open
- * at the cut is closed when the child is first driven.
+ * at the cut is closed when the child is first driven. It needs the workspace of its parent, unless `facts` name another.
  */
 export async function forkSession(
   runtime: Runtime,
@@ -52,7 +55,8 @@ export async function forkSession(
   id?: string,
   facts: SessionFacts = {},
 ): Promise<Session> {
-  return write(runtime, id, facts, from);
+  const workspace = facts.workspace ?? (await runtime.store.get(from.session))?.head.workspace;
+  return write(runtime, id, workspace === undefined ? facts : { ...facts, workspace }, from);
 }
 
 /** Opens a session that exists, by id or by name. Fails with SESSION_NOT_FOUND. Writes nothing. */
@@ -75,6 +79,9 @@ async function write(
   const { store, effects } = runtime;
   const session = id ?? effects.id("s");
   checkId(session);
+  const { title, cwd, workspace } = facts;
+  if (workspace !== undefined && !isWorkspace(workspace))
+    throw new PawlError("INVALID_INPUT", workspaceWords(workspace));
   const records = encode([{ type: "session.created", ...facts, ...(parent ? { parent } : {}) }], {
     session,
     epoch: 0,
@@ -82,8 +89,9 @@ async function write(
     time: effects.clock.now(),
   });
   const head = {
-    ...(facts.title === undefined ? {} : { title: facts.title }),
-    ...(facts.cwd === undefined ? {} : { cwd: facts.cwd }),
+    ...(title === undefined ? {} : { title }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(workspace === undefined ? {} : { workspace }),
   };
   await store.create({ session, records, head, ...(parent ? { parent } : {}) });
   return new Session(runtime, session);

@@ -162,9 +162,9 @@ function placeOf(parent: string, key: string): ChildPlace {
 }
 
 async function childOf(runtime: Runtime, place: ChildPlace, parent: string, input: TaskInput): Promise<Session> {
-  const cwd = (await runtime.store.get(parent))?.head.cwd;
-  const title = titleOf(input);
-  const facts = { title, agent: input.agent, labels: { parent }, ...(cwd === undefined ? {} : { cwd }) };
+  const { cwd, workspace } = (await runtime.store.get(parent))?.head ?? {};
+  const where = { ...(cwd === undefined ? {} : { cwd }), ...(workspace === undefined ? {} : { workspace }) };
+  const facts = { title: titleOf(input), agent: input.agent, labels: { parent }, ...where };
   try {
     return await createSession(runtime, place.session, facts);
   } catch (error) {

@@ -11,7 +11,8 @@
  */
 import { type ErrorCode, isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
-import { seen } from "../log/shape.ts";
+import { isWorkspace, seen, workspaceWords } from "../log/shape.ts";
+import type { Workspaces } from "../store/store.ts";
 import { Feed } from "../view/feed.ts";
 import { type Agent, prepareAgent } from "./agent.ts";
 import { DriverLease } from "./lease.ts";
@@ -23,6 +24,12 @@ export interface WorkerOptions {
   runtime: Runtime;
   /** What a session is driven with; asked at each claim. Where it throws, the session is left to others for a while. */
   agent(session: Session): Agent | Promise<Agent>;
+  /**
+   * The workspaces that are here, by the names that sessions ask for them; default: none. Sessions that need no workspace are driven
+   * by any worker, one that needs another than these by none but a worker that has it. `any`: whichever is asked for, `agent` makes
+   * it be here.
+   */
+  workspaces?: Workspaces;
   /** Sessions driven at once; default 4. */
   concurrency?: number;
   /** How often the store is asked for work while places are free, ms; default 200. */
@@ -45,13 +52,17 @@ export interface Worker {
 
 /** Starts at once. Fails with INVALID_INPUT for a figure with which nothing would be done. */
 export function createWorker(options: WorkerOptions): Worker {
-  const { concurrency = 4, pollMs = 200 } = options;
+  const { concurrency = 4, pollMs = 200, workspaces = [] } = options;
   for (const [name, value] of Object.entries({ concurrency, pollMs })) {
     if (!(value >= 1 && value <= limit.timerMs))
       throw new PawlError("INVALID_INPUT", `a worker's ${name} is 1 or more, is ${seen(value)}`);
   }
-  return new SessionWorker({ ...options, concurrency, pollMs });
+  const odd = workspaces === "any" ? undefined : workspaces.find((workspace) => !isWorkspace(workspace));
+  if (odd !== undefined) throw new PawlError("INVALID_INPUT", workspaceWords(odd));
+  return new SessionWorker({ ...options, concurrency, pollMs, workspaces });
 }
+
+type Settings = WorkerOptions & Required<Pick<WorkerOptions, "concurrency" | "pollMs" | "workspaces">>;
 
 /** A store that is away is not asked ten times a second by every worker. */
 const awayMs = 1_000;
@@ -59,7 +70,7 @@ const awayMs = 1_000;
 const storeIsAway: ReadonlySet<ErrorCode> = new Set(["STORE_UNAVAILABLE", "STORE_FULL", "STORE_CLOSED"]);
 
 class SessionWorker implements Worker {
-  readonly #with: WorkerOptions & { concurrency: number; pollMs: number };
+  readonly #with: Settings;
   readonly #driving = new Map<string, Promise<void>>();
   readonly #parked = new Map<string, Parking>();
   readonly #handover = new AbortController();
@@ -69,7 +80,7 @@ class SessionWorker implements Worker {
   #again = false;
   #cancel: (() => void) | undefined;
 
-  constructor(options: WorkerOptions & { concurrency: number; pollMs: number }) {
+  constructor(options: Settings) {
     this.#with = options;
     this.#endWake = options.wake?.(() => this.#look()) ?? (() => {});
     this.#look();
@@ -108,14 +119,14 @@ class SessionWorker implements Worker {
   }
 
   async #claim(): Promise<void> {
-    const { runtime, pollMs, onError } = this.#with;
+    const { runtime, pollMs, workspaces, onError } = this.#with;
     const { store, effects, holder } = runtime;
     let waitMs = pollMs * (0.5 + effects.random());
     try {
       while (this.#again && this.#free > 0 && !this.#handover.signal.aborted) {
         this.#again = false;
         const askedAt = effects.clock.monotonic();
-        const claims = await store.claimWork(holder, { limit: this.#free, ttlMs: limit.leaseMs });
+        const claims = await store.claimWork(holder, { limit: this.#free, ttlMs: limit.leaseMs, workspaces });
         for (const { session, epoch } of claims) this.#begin(session, epoch, askedAt);
       }
     } catch (error) {
