@@ -8,7 +8,7 @@
  *    drives, whose person has been waiting for longest.
  */
 import { randomUUID } from "node:crypto";
-import { type Holder, type LeaseAnswer, noSession } from "@pawl/core/store";
+import { type Holder, type LeaseAnswer, noSession, taskPrefix } from "@pawl/core/store";
 import type { Row } from "./database.ts";
 import type { Link } from "./link.ts";
 import { momentOf, stampOf } from "./moment.ts";
@@ -38,7 +38,7 @@ SELECT t.leased, t.holder, t.expires_at, t.leased <> 0 AND t.expires_at > ${mome
 FROM pawl.session t WHERE t.id = $2 AND t.state = 0`;
 
 /** Sessions with something to do. Both lists are short and indexed; the sessions that only lie there are not looked at. */
-const hasWork = `t.state = 0 AND t.key IN
+const hasWork = `t.state = 0 AND NOT starts_with(t.id, '${taskPrefix}') AND t.key IN
   (SELECT o.key FROM pawl.session o WHERE o.open_turn AND o.state = 0 UNION SELECT m.session FROM pawl.mail m)`;
 
 const claim = `

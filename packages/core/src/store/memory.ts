@@ -9,6 +9,7 @@ import type { Clock } from "../effects.ts";
 import { copied } from "../log/copy.ts";
 import { type LogRecord, payloadHash } from "../log/envelope.ts";
 import type { Json } from "../log/event.ts";
+import { taskPrefix } from "../log/shape.ts";
 import {
   admitAppend,
   admitCreate,
@@ -305,6 +306,7 @@ class MemoryStore implements Store {
     for (const session of this.#sessions.values()) {
       if (claims.length >= options.limit) break;
       if (session.head.openTurn === undefined && session.mailbox.size === 0) continue;
+      if (session.id.startsWith(taskPrefix)) continue;
       const answer = await this.acquireLease(session.id, holder, options.ttlMs);
       if (answer.granted) claims.push({ session: session.id, epoch: answer.epoch });
     }

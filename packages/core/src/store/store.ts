@@ -207,7 +207,10 @@ export interface Store {
   putBlob(bytes: Uint8Array): Promise<string>;
   getBlob(hash: string): Promise<Uint8Array | undefined>;
 
-  /** Sessions with an open turn or a waiting post and no live lease, leased to this holder. For workers. */
+  /**
+   * Sessions with an open turn or a waiting post and no live lease, leased to this holder. For workers. Not those of tasks
+   * (ids that begin with `task_`): they are driven from inside the call that gave them.
+   */
   claimWork(holder: Holder, options: { limit: number; ttlMs: number }): Promise<{ session: string; epoch: number }[]>;
 
   /** Waits for what was accepted, then lets go of files and threads. */
