@@ -105,6 +105,7 @@ export { isTaskSession, type Subagent, type TaskInput, type TaskOptions, taskToo
 export { laws, verify } from "./turn/verify.ts";
 export type { WatchOptions } from "./turn/watch.ts";
 export { createWorker, type Worker, type WorkerOptions } from "./turn/worker.ts";
+export type { WorkerEvent } from "./turn/worker-event.ts";
 export type { SnapshotRequest, Snapshotter } from "./turn/workspace-snapshot.ts";
 export { type Account, type Books, booksFold } from "./view/books.ts";
 export type { LiveItem, PendingApproval } from "./view/live.ts";

@@ -2,6 +2,7 @@
 
 export type { Clock, Timers } from "./effects.ts";
 export type { ErasedPayload, LogRecord } from "./log/envelope.ts";
+export { taskPrefix } from "./log/shape.ts";
 export {
   admitAppend,
   admitClaim,

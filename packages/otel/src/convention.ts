@@ -44,6 +44,10 @@ export const metrics = {
   "pawl.approval.duration": histogram("s", "How long a person was asked.", long),
   "pawl.compactions": counter("{compaction}", "Conversations cut, summed up or dropped."),
   "pawl.takeovers": counter("{takeover}", "Open turns that another drive went on with or closed."),
+  "pawl.worker.claims": counter("{claim}", "Sessions that a worker was given to drive, by whether a turn was open."),
+  "pawl.worker.turns": counter("{turn}", "Turns that ended under a worker, by outcome."),
+  "pawl.worker.releases": counter("{claim}", "Claims that ended: released, handed over, parked or lost."),
+  "pawl.worker.store_outages": counter("{outage}", "Times a worker's store stopped answering."),
   "pawl.pauses": counter("{pause}", "Times the store took nothing more (live only)."),
   "pawl.pause.duration": histogram("s", "How long the store took nothing more (live only).", long),
 } as const satisfies { [name: string]: Metric };

@@ -5,3 +5,4 @@ export { type ObserveOptions, observe } from "./observe.ts";
 export { type RecordOptions, record, type TelemetryOptions } from "./record.ts";
 export type { Moment, SpanShape, TurnTrace } from "./span.ts";
 export { SpanIds } from "./span-ids.ts";
+export { type ObserveWorkerOptions, observeWorker } from "./worker.ts";

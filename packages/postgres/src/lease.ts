@@ -8,7 +8,14 @@
  *    drives, whose person has been waiting for longest.
  */
 import { randomUUID } from "node:crypto";
-import { type ClaimOptions, type Holder, type LeaseAnswer, noSession, type Workspaces } from "@pawl/core/store";
+import {
+  type ClaimOptions,
+  type Holder,
+  type LeaseAnswer,
+  noSession,
+  taskPrefix,
+  type Workspaces,
+} from "@pawl/core/store";
 import type { Row } from "./database.ts";
 import type { Link } from "./link.ts";
 import { momentOf, stampOf } from "./moment.ts";
@@ -41,7 +48,9 @@ FROM pawl.session t WHERE t.id = $2 AND t.state = 0`;
  * Sessions with something to do. Both lists are short and indexed; the sessions that only lie there, or wait for a workspace that is
  * not wanted, are not looked at.
  */
-const hasWork = (isWanted: IsWanted) => `t.state = 0 AND ${isWanted("t")} AND t.key = ANY (ARRAY(
+const hasWork = (
+  isWanted: IsWanted,
+) => `t.state = 0 AND NOT starts_with(t.id, '${taskPrefix}') AND ${isWanted("t")} AND t.key = ANY (ARRAY(
   SELECT o.key FROM pawl.session o WHERE o.open_turn AND o.state = 0 AND ${isWanted("o")}
   UNION SELECT m.session FROM pawl.mail m WHERE ${isWanted("m")}))`;
 

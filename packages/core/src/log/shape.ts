@@ -63,6 +63,12 @@ const idPattern = /^[A-Za-z0-9_-]{1,64}$/;
 export function isId(value: unknown): value is string {
   return typeof value === "string" && idPattern.test(value);
 }
+/**
+ * Sessions of tasks are called so. Whoever drives the call that gave the task drives them, with the agent that it was given to:
+ * as work they are offered to nobody.
+ */
+export const taskPrefix = "task_";
+
 export const id = shape<string>("an id of 1 to 64 characters A-Z a-z 0-9 _ -", isId);
 
 /** It is typed by a person, shown in a list, and a key of an index. */

@@ -9,6 +9,7 @@ import type { Clock } from "../effects.ts";
 import { copied } from "../log/copy.ts";
 import { type LogRecord, payloadHash } from "../log/envelope.ts";
 import type { Json } from "../log/event.ts";
+import { taskPrefix } from "../log/shape.ts";
 import {
   admitAppend,
   admitClaim,
@@ -308,6 +309,7 @@ class MemoryStore implements Store {
       if (claims.length >= options.limit) break;
       const { openTurn, workspace } = session.head;
       if (openTurn === undefined && session.mailbox.size === 0) continue;
+      if (session.id.startsWith(taskPrefix)) continue;
       if (workspace !== undefined && workspaces !== "any" && !workspaces.includes(workspace)) continue;
       const answer = await this.acquireLease(session.id, holder, options.ttlMs);
       if (answer.granted) claims.push({ session: session.id, epoch: answer.epoch });

@@ -12,6 +12,7 @@ import { mkdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock, Timers } from "../effects.ts";
 import type { LogRecord } from "../log/envelope.ts";
+import { taskPrefix } from "../log/shape.ts";
 import {
   admitAppend,
   admitClaim,
@@ -324,6 +325,7 @@ class FileStore implements SqliteStore {
       for (const { key, session, lease } of candidates) {
         if (claims.length >= options.limit) return claims;
         afterKey = key;
+        if (session.startsWith(taskPrefix)) continue;
         if (lease && this.#surelyHeld(lease, options.ttlMs)) continue;
         const answer = await this.acquireLease(session, holder, options.ttlMs);
         if (answer.granted) claims.push({ session, epoch: answer.epoch });

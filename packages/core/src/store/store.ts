@@ -223,7 +223,8 @@ export interface Store {
 
   /**
    * Sessions with an open turn or a waiting post, no live lease, and no need of a workspace but of one of `workspaces`
-   * (default: none), leased to this holder. What waits for other workspaces costs nothing and takes no place. For workers.
+   * (default: none), leased to this holder. What waits for other workspaces costs nothing and takes no place. Not those of
+   * tasks (ids that begin with `task_`): they are driven from inside the call that gave them. For workers.
    */
   claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]>;
 

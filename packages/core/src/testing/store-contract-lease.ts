@@ -247,6 +247,20 @@ const claiming: StoreCase[] = [
       assert.deepEqual(await store.claimWork(worker, { limit: 9, ttlMs: 100 }), []);
     },
   },
+  {
+    title: "the session of a task is no work of its own: whoever drives the call that gave it can take its lease",
+    async run({ store, world }) {
+      await createSession(store, "task_a");
+      await createSession(store, "taskless");
+      for (const session of ["task_a", "taskless"]) await store.post(session, { id: "p", kind: "input", body: null });
+      const claims = await store.claimWork(world.holder(), { limit: 9, ttlMs: 100 });
+      assert.deepEqual(
+        claims.map(({ session }) => session),
+        ["taskless"],
+      );
+      assert.equal((await store.acquireLease("task_a", world.holder(), 100)).granted, true);
+    },
+  },
 ];
 
 export const leaseCases: StoreCase[] = [...leasing, ...jumping, ...partials, ...claiming];

@@ -12,6 +12,7 @@ import { hash } from "node:crypto";
 import { isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import type { Part } from "../log/event.ts";
+import { taskPrefix } from "../log/shape.ts";
 import { joinSignals } from "../signal.ts";
 import type { Approver } from "../tool/approval.ts";
 import { defineTool, everything, type Lock, type Tool } from "../tool/tool.ts";
@@ -143,11 +144,9 @@ function agentOf({ agents, approver }: TaskOptions, name: string): Agent {
   return { toolGraceMs: childGraceMs, ...agent, ...(approver ? { approver } : {}) };
 }
 
-const prefix = "task_";
-
 /** Whether a session of this id was made by a task tool. */
 export function isTaskSession(session: string): boolean {
-  return session.startsWith(prefix);
+  return session.startsWith(taskPrefix);
 }
 
 interface ChildPlace {
@@ -158,7 +157,7 @@ interface ChildPlace {
 /** The same for every run of the same call. */
 function placeOf(parent: string, key: string): ChildPlace {
   const name = hash("sha256", JSON.stringify([parent, key]), "hex").slice(0, 32);
-  return { session: prefix + name, input: `in_${name}` };
+  return { session: taskPrefix + name, input: `in_${name}` };
 }
 
 async function childOf(runtime: Runtime, place: ChildPlace, parent: string, input: TaskInput): Promise<Session> {

@@ -19,6 +19,7 @@ import { DriverLease } from "./lease.ts";
 import { Nudge } from "./nudge.ts";
 import { driveClaimed } from "./open.ts";
 import { type Runtime, Session } from "./session.ts";
+import type { WorkerEvent } from "./worker-event.ts";
 
 export interface WorkerOptions {
   runtime: Runtime;
@@ -36,6 +37,8 @@ export interface WorkerOptions {
   pollMs?: number;
   /** Calls `notify` when there may be work, so that it need not be asked for: a store's own word, or a queue's. */
   wake?(notify: () => void): () => void;
+  /** Hears what happens, as it happens. What it throws is nobody's. */
+  on?(event: WorkerEvent): void;
   /** Hears of what stopped a claim: a session that cannot be driven, or a store that is away (then without a session). */
   onError?(error: unknown, session?: string): void;
 }
@@ -69,6 +72,10 @@ const awayMs = 1_000;
 /** Not the session's fault: somebody who reaches the store may go on with it at once. */
 const storeIsAway: ReadonlySet<ErrorCode> = new Set(["STORE_UNAVAILABLE", "STORE_FULL", "STORE_CLOSED"]);
 
+function isAway(error: unknown): boolean {
+  return isPawlError(error) && storeIsAway.has(error.code);
+}
+
 class SessionWorker implements Worker {
   readonly #with: Settings;
   readonly #driving = new Map<string, Promise<void>>();
@@ -79,6 +86,7 @@ class SessionWorker implements Worker {
   /** News came while the store was asked: what it answered may be older. */
   #again = false;
   #cancel: (() => void) | undefined;
+  #away = false;
 
   constructor(options: Settings) {
     this.#with = options;
@@ -114,6 +122,13 @@ class SessionWorker implements Worker {
     });
   }
 
+  /** A store that answers claims and takes no records would have the same session claimed again and again. */
+  #lookLater(): void {
+    if (this.#claiming || this.#handover.signal.aborted) return;
+    this.#cancel?.();
+    this.#cancel = this.#with.runtime.effects.timers.after(awayMs, () => this.#look());
+  }
+
   get #free(): number {
     return this.#with.concurrency - this.#driving.size;
   }
@@ -127,10 +142,12 @@ class SessionWorker implements Worker {
         this.#again = false;
         const askedAt = effects.clock.monotonic();
         const claims = await store.claimWork(holder, { limit: this.#free, ttlMs: limit.leaseMs, workspaces });
+        this.#reached();
         for (const { session, epoch } of claims) this.#begin(session, epoch, askedAt);
       }
     } catch (error) {
       waitMs = Math.max(waitMs, awayMs);
+      if (isAway(error)) this.#unreached(error);
       onError?.(error);
     }
     if (!this.#handover.signal.aborted) this.#cancel = effects.timers.after(waitMs, () => this.#look());
@@ -141,7 +158,8 @@ class SessionWorker implements Worker {
     this.#parked.delete(session);
     const driven = this.#drive(session, epoch, askedAt).finally(() => {
       this.#driving.delete(session);
-      this.#look();
+      if (this.#away) this.#lookLater();
+      else this.#look();
     });
     this.#driving.set(session, driven);
   }
@@ -150,22 +168,46 @@ class SessionWorker implements Worker {
     const { runtime, agent, onError } = this.#with;
     const { store, effects } = runtime;
     const lease = DriverLease.adopt(store, session, effects, epoch, askedAt);
+    const drive = new ToldDrive(session, this.#with.on && ((event) => this.#tell(event)));
     const seq = async () => (await store.get(session))?.seq;
     let before: number | undefined;
-    let away = false;
+    let failure: { error: unknown } | undefined;
     try {
-      before = await seq();
+      const summary = await store.get(session);
+      before = summary?.seq;
+      drive.claimed(epoch, summary?.head.openTurn);
       const prepared = await prepareAgent(await agent(new Session(runtime, session)));
-      const reins = { feed: new Feed(), signal: this.#stays, nudge: new Nudge(), handover: this.#handover.signal };
+      const reins = { feed: drive.feed, signal: this.#stays, nudge: new Nudge(), handover: this.#handover.signal };
       await driveClaimed(runtime, session, prepared, lease, { ...reins, turns: 1 });
     } catch (error) {
-      away = isPawlError(error) && storeIsAway.has(error.code);
+      failure = { error };
+      if (isAway(error)) this.#unreached(error);
       // Taken over: whoever did goes on, and there is nothing to give back.
       if (!isPawlError(error, "FENCED")) onError?.(error, session);
     }
-    const progress = away || (await seq().catch(() => before)) !== before;
-    if (progress || this.#handover.signal.aborted) await lease.release().catch(() => {});
-    else await this.#park(session, lease);
+    const progress = isAway(failure?.error) || (await seq().catch(() => before)) !== before;
+    const parks = !progress && !this.#handover.signal.aborted;
+    if (!parks) await lease.release().catch(() => {});
+    await drive.over(parks, failure);
+    if (parks) await this.#park(session, lease);
+  }
+
+  #tell(event: WorkerEvent): void {
+    try {
+      this.#with.on?.(event);
+    } catch {
+      // Whoever listens must not stop what they listen to.
+    }
+  }
+
+  #unreached(error: unknown): void {
+    if (!this.#away) this.#tell({ type: "store-away", error });
+    this.#away = true;
+  }
+
+  #reached(): void {
+    if (this.#away) this.#tell({ type: "store-back" });
+    this.#away = false;
   }
 
   /** A worker stops no turn: it hands over, or is gone. */
@@ -176,6 +218,58 @@ class SessionWorker implements Worker {
     const parking = new Parking(this.#with.runtime, session, lease, () => this.#parked.delete(session));
     this.#parked.set(session, parking);
     await parking.begin();
+  }
+}
+
+/** One claim, as it is told. */
+class ToldDrive {
+  readonly feed = new Feed();
+  readonly #session: string;
+  /** Absent where nobody listens: then nothing is heard either. */
+  readonly #tell: ((event: WorkerEvent) => void) | undefined;
+  #turn: string | undefined;
+  #heard: Promise<void> | undefined;
+
+  constructor(session: string, tell: ((event: WorkerEvent) => void) | undefined) {
+    this.#session = session;
+    this.#tell = tell;
+  }
+
+  claimed(epoch: number, takesOver: string | undefined): void {
+    const tell = this.#tell;
+    if (!tell) return;
+    this.#turn = takesOver;
+    this.#heard = this.#hear(tell);
+    const live = { [Symbol.asyncIterator]: () => this.feed.subscribe() };
+    const open = takesOver === undefined ? {} : { takesOver };
+    tell({ type: "claimed", session: this.#session, epoch, live, ...open });
+  }
+
+  async #hear(tell: (event: WorkerEvent) => void): Promise<void> {
+    for await (const item of this.feed.subscribe()) {
+      if (item.type !== "entry") continue;
+      const { event } = item.entry;
+      if (event.type === "turn.started") this.#turn = event.turn;
+      if (event.type !== "turn.ended") continue;
+      this.#turn = undefined;
+      tell({ type: "ended", session: this.#session, turn: event.turn, outcome: event.outcome });
+    }
+  }
+
+  async over(parks: boolean, failure: { error: unknown } | undefined): Promise<void> {
+    this.feed.end();
+    await this.#heard;
+    // Without a beginning that was told (the store was gone already) there is no end to tell.
+    if (this.#heard) this.#tell?.(this.#endOf(parks, failure));
+  }
+
+  #endOf(parks: boolean, failure: { error: unknown } | undefined): WorkerEvent {
+    const session = this.#session;
+    if (failure && !(parks && !isPawlError(failure.error, "FENCED"))) return { type: "lost", session, ...failure };
+    if (parks) return { type: "parked", session, ...failure };
+    return this.#turn === undefined
+      ? { type: "released", session }
+      : { type: "handed-over", session, turn: this.#turn };
   }
 }
 
