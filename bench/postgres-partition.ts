@@ -1,6 +1,6 @@
 /**
  * Does it help to spread the records of a large PostgreSQL over hash partitions? `node bench/postgres-partition.ts [sessions]
- * [records] [partitions] [rounds]`, default 4000, 500, 16 and 2: about 2 GB a table on the disk.
+ * [records] [partitions] [rounds]`, default 4000, 500, 16 and 4: about 1.5 GB a table on the disk.
  *
  * Measured: the same statements on a plain table and on a partitioned one, in alternating order, on a server of its own that
  * flushes nothing (so that work, not the disk, is compared). Not measured: concurrent load during a vacuum.
@@ -11,7 +11,7 @@ import postgres from "postgres";
 import { postgresStore } from "../packages/postgres/src/index.ts";
 import { PostgresServer } from "../packages/postgres/test/server.ts";
 
-const [sessions = 4_000, records = 500, partitions = 16, rounds = 2] = process.argv.slice(2).map(Number);
+const [sessions = 4_000, records = 500, partitions = 16, rounds = 4] = process.argv.slice(2).map(Number);
 const appendSeconds = 10;
 const writers = 16;
 const tails = 500;
@@ -115,11 +115,10 @@ try {
       await round(kind);
   }
   console.log(`${sessions} sessions of ${records} records, ${partitions} partitions, median of ${rounds} rounds`);
-  for (const [what, row] of figures) {
-    const [plain, parts] = [median(row["plain"]), median(row["partitioned"])];
-    console.log(
-      `${what.padEnd(32)} ${plain.toFixed(2).padStart(10)} ${parts.toFixed(2).padStart(10)}  x ${(parts / plain).toFixed(2)}`,
-    );
+  console.log(`${" ".repeat(32)} plain (every round)            partitioned (every round)      ratio`);
+  for (const [what, { plain = [], partitioned = [] }] of figures) {
+    const ratio = median(partitioned) / median(plain);
+    console.log(`${what.padEnd(32)} ${told(plain)} ${told(partitioned)} x ${ratio.toFixed(2)}`);
   }
 } finally {
   await sql.end({ timeout: 1 });
@@ -132,4 +131,9 @@ function median(values: readonly number[] = []): number {
   return sorted.length % 2 === 1
     ? (sorted[Math.floor(middle)] ?? 0)
     : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+}
+
+function told(values: readonly number[]): string {
+  const each = values.map((value) => (value < 100 ? value.toFixed(1) : value.toFixed(0))).join(" ");
+  return `${median(values).toFixed(1).padStart(7)} (${each})`.padEnd(30);
 }

@@ -24,6 +24,7 @@ export {
   noSession,
   notOwn,
   otherPayload,
+  postsWait,
   sessionExists,
   storeClosed,
 } from "./store/refusal.ts";
@@ -44,5 +45,6 @@ export type {
   SessionSummary,
   Snapshot,
   Store,
+  Unchanged,
 } from "./store/store.ts";
 export { Watchers } from "./store/watch.ts";

@@ -98,6 +98,13 @@ CREATE TABLE pawl.snapshot (
 );
 CREATE TABLE pawl.blob (hash bytea PRIMARY KEY, bytes bytea NOT NULL);`,
   },
+  {
+    // Null: put before this step. A process of the format before goes on writing blobs; the default dates them.
+    title: "when a blob was last put",
+    sql: `
+ALTER TABLE pawl.blob ADD COLUMN put_at bigint;
+ALTER TABLE pawl.blob ALTER COLUMN put_at SET DEFAULT floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint;`,
+  },
 ];
 
 /** The format this build reads and writes, in `pawl.format`. */

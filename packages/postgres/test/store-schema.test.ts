@@ -1,10 +1,12 @@
 /** The schema: old databases and new ones end up the same, and what a format was cannot change unnoticed. */
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { postgresStore } from "../src/index.ts";
+import { steps } from "../src/schema.ts";
 import { catalogue } from "./catalogue.ts";
 import { PostgresServer } from "./server.ts";
 
@@ -23,15 +25,35 @@ describe("the schema", () => {
     const schema = server.schema();
     await (await postgresStore({ url, schema })).close();
     // Made anew with: node packages/postgres/test/catalogue.ts > packages/postgres/test/fixtures/format-N.txt
-    assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
+    assert.equal(await catalogue(sql, schema), await fixture("format-2.txt"));
   });
 
   test("stores that open an empty database at once make one schema", async () => {
     const schema = server.schema();
     const stores = await Promise.all(Array.from({ length: 6 }, () => postgresStore({ url, schema, connections: 1 })));
     for (const store of stores) await store.close();
+    assert.equal(await catalogue(sql, schema), await fixture("format-2.txt"));
+    assert.deepEqual([...(await sql.unsafe(`SELECT format FROM ${schema}.format`))], [{ format: 2 }]);
+  });
+
+  test("one of the first format takes the steps since, and what is in it stays", async () => {
+    const schema = server.schema();
+    const [first] = steps;
+    await sql.unsafe(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.format (format integer NOT NULL);
+      INSERT INTO ${schema}.format VALUES (1); ${first?.sql.replaceAll("pawl.", `${schema}.`)}`);
     assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
-    assert.deepEqual([...(await sql.unsafe(`SELECT format FROM ${schema}.format`))], [{ format: 1 }]);
+    const bytes = new Uint8Array([7]);
+    const name = hash("sha256", bytes, "hex");
+    await sql.unsafe(`INSERT INTO ${schema}.blob (hash, bytes) VALUES ($1, $2)`, [Buffer.from(name, "hex"), bytes]);
+
+    const store = await postgresStore({ url, schema });
+    assert.equal(await catalogue(sql, schema), await fixture("format-2.txt"));
+    assert.deepEqual([...((await store.getBlob(name)) ?? [])], [7]);
+    // Of a blob from before nobody knows when it was put; of one that a process of the first format puts, the database does.
+    assert.deepEqual(await store.oldBlobs({ before: 1 }), [name]);
+    await sql.unsafe(`INSERT INTO ${schema}.blob (hash, bytes) VALUES ($1, $2)`, [Buffer.alloc(32), bytes]);
+    assert.deepEqual(await store.oldBlobs({ before: 1_500_000_000_000 }), [name]);
+    await store.close();
   });
 
   test("of a newer format it is refused, before anything in it changes", async () => {
@@ -42,7 +64,7 @@ describe("the schema", () => {
       code: "STORE_UNAVAILABLE",
       message: /format 99.*update Pawl/,
     });
-    assert.equal(await catalogue(sql, schema), await fixture("format-1.txt"));
+    assert.equal(await catalogue(sql, schema), await fixture("format-2.txt"));
   });
 
   test("two schemas in one database know nothing of each other", async () => {

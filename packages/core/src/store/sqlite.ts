@@ -48,6 +48,7 @@ import type {
   SessionSummary,
   Snapshot,
   Store,
+  Unchanged,
 } from "./store.ts";
 
 export interface SqliteStoreOptions {
@@ -139,7 +140,7 @@ class FileStore implements SqliteStore {
     this.#isAlive = isAlive;
     this.#link = link;
     this.#watch = new SqliteWatch(link, timers);
-    this.#blobs = new BlobFolder(join(dir, "blobs"));
+    this.#blobs = new BlobFolder(join(dir, "blobs"), () => this.#clock.now());
   }
 
   async create(batch: CreateSession): Promise<void> {
@@ -232,8 +233,8 @@ class FileStore implements SqliteStore {
     return rest;
   }
 
-  async delete(session: string): Promise<void> {
-    await this.#link.call("delete", { session });
+  async delete(session: string, unchanged?: Unchanged): Promise<void> {
+    await this.#link.call("delete", { session, ...(unchanged && { unchanged }) });
     this.#watch.notify(session, "any");
     await this.sweep();
   }
@@ -309,6 +310,16 @@ class FileStore implements SqliteStore {
   async getBlob(name: string): Promise<Uint8Array | undefined> {
     this.#link.assertOpen();
     return this.#blobs.get(name);
+  }
+
+  async oldBlobs({ before, after = "", limit }: { before: number; after?: string; limit?: number }): Promise<string[]> {
+    this.#link.assertOpen();
+    return this.#blobs.old(before, after, pageLimit(limit));
+  }
+
+  async dropBlobs(names: readonly string[], before: number): Promise<number> {
+    this.#link.assertOpen();
+    return this.#blobs.drop(names, before);
   }
 
   async claimWork(
