@@ -170,7 +170,7 @@ function workersOf({ path, text }: Source): string[] {
 }
 
 function entryPoints(): string[] {
-  return ["core", "model-server", "otel", "simulation", "postgres", "cli"].flatMap((name) => {
+  return ["core", "model-server", "otel", "simulation", "postgres", "pg-boss", "cli"].flatMap((name) => {
     const folder = `packages/${name}`;
     const face = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
       exports?: Record<string, string>;

@@ -61,7 +61,7 @@ function described(
 }
 
 /** Sessions that begin with records of this one, whose own begin at seq `begins`: forks, and forks of deleted forks. */
-async function forksOf({ store }: Runtime, session: string, begins: number): Promise<string[]> {
+export async function forksOf({ store }: Runtime, session: string, begins: number): Promise<string[]> {
   const forks: string[] = [];
   for await (const each of everySession(store)) {
     if (!each.parent || each.session === session) continue;

@@ -1,5 +1,6 @@
 /** The commands that are about Pawl itself and not about one turn: what holds, what may run, what it costs. */
 import type { Command } from "commander";
+import { addPrune } from "./prune-command.ts";
 import { anyWay, withStore } from "./store-options.ts";
 
 const inFolder = (command: Command): Command =>
@@ -11,6 +12,7 @@ export function addSetupCommands(program: Command, done: (code: number) => void)
   addGrants(program, done);
   addCost(program, done);
   addShell(program, done);
+  addPrune(program, done);
   inFolder(program.command("models"))
     .description("which models can be used now, and what is missing for the others")
     .argument("[provider]", "one provider, with all of its models; `local` for servers on this machine")

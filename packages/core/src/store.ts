@@ -26,6 +26,7 @@ export {
   noSession,
   notOwn,
   otherPayload,
+  postsWait,
   sessionExists,
   storeClosed,
 } from "./store/refusal.ts";
@@ -47,6 +48,7 @@ export type {
   SessionSummary,
   Snapshot,
   Store,
+  Unchanged,
   Workspaces,
 } from "./store/store.ts";
 export { Watchers } from "./store/watch.ts";

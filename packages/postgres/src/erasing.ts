@@ -6,7 +6,16 @@
  *    erased afterwards, in slices, by whoever sweeps; a crash in between leaves work for the next sweep.
  * 2. What a living session reads through its lineage stays, also through deleted ones.
  */
-import { type Erasure, fenced, noSession, notOwn, otherPayload } from "@pawl/core/store";
+import {
+  conflict,
+  type Erasure,
+  fenced,
+  noSession,
+  notOwn,
+  otherPayload,
+  postsWait,
+  type Unchanged,
+} from "@pawl/core/store";
 import type { Query } from "./database.ts";
 import type { Link } from "./link.ts";
 import { marksOf } from "./record.ts";
@@ -74,8 +83,9 @@ export class Erasing {
     });
   }
 
-  delete(session: string): Promise<void> {
+  delete(session: string, unchanged?: Unchanged): Promise<void> {
     return this.#link.transaction(async (query) => {
+      await lockToDelete(query, session, unchanged);
       const hide = `UPDATE pawl.session SET state = 1, head = '{}', open_turn = false, leased = 0, holder = NULL, host = NULL,
         ticket = NULL, beacon = NULL WHERE id = $1 AND state = 0 RETURNING key`;
       const [row] = await query(hide, [session]);
@@ -97,6 +107,21 @@ export class Erasing {
       return true;
     });
   }
+}
+
+/** A post that comes at the same moment waits for this lock, or this for it: then what it has brought is seen here. */
+async function lockToDelete(query: Query, session: string, unchanged: Unchanged | undefined): Promise<void> {
+  const sql = "SELECT key, seq, leased, epoch FROM pawl.session WHERE id = $1 AND state = 0 FOR UPDATE";
+  const [row] = await query(sql, [session]);
+  if (!row) throw noSession(session);
+  if (!unchanged) return;
+  const { epoch, expectedSeq } = unchanged;
+  if (epoch === 0 || Number(row["leased"]) !== epoch) throw fenced(session, epoch, Number(row["epoch"]));
+  if (Number(row["seq"]) !== expectedSeq) throw conflict(session, expectedSeq, Number(row["seq"]));
+  const [mail] = await query("SELECT count(*)::int AS waiting FROM pawl.mail WHERE session = $1::bigint", [
+    String(row["key"]),
+  ]);
+  if (mail?.["waiting"] !== 0) throw postsWait(session, Number(mail?.["waiting"]));
 }
 
 async function eraseSome(query: Query, key: string): Promise<number> {

@@ -7,6 +7,7 @@ import { hash } from "node:crypto";
 import { noSession, type Partial, type Snapshot } from "@pawl/core/store";
 import type { Query } from "./database.ts";
 import type { Link } from "./link.ts";
+import { stampOf } from "./moment.ts";
 import { plainBytes } from "./record.ts";
 
 const writePartial = `
@@ -40,11 +41,22 @@ const loadSnapshot = `
 SELECT n.version, n.seq, n.checksum, n.bytes FROM pawl.session s
 LEFT JOIN pawl.snapshot n ON n.session = s.key AND n.reducer = $2 WHERE s.id = $1 AND s.state = 0`;
 
+/** The row's lock is what tells a put from a drop that comes at the same moment: whoever is second sees the other's work. */
+const touchBlob = `UPDATE pawl.blob SET put_at = ${stampOf("$2")} WHERE hash = $1 RETURNING 1`;
+const putBlob = `INSERT INTO pawl.blob (hash, bytes, put_at) VALUES ($1, $2, ${stampOf("$3")})
+  ON CONFLICT (hash) DO UPDATE SET put_at = excluded.put_at`;
+const oldBlobs = `SELECT encode(hash, 'hex') AS name FROM pawl.blob
+  WHERE hash > $2::bytea AND COALESCE(put_at, 0) < $1::float8 ORDER BY hash LIMIT $3::bigint`;
+const dropBlobs = `DELETE FROM pawl.blob WHERE COALESCE(put_at, 0) < $1::float8
+  AND hash IN (SELECT decode(n, 'hex') FROM json_array_elements_text($2::text::json) AS n) RETURNING 1`;
+
 export class Keeping {
   readonly #link: Link;
+  readonly #now: () => number | null;
 
-  constructor(link: Link) {
+  constructor(link: Link, now: () => number | null) {
     this.#link = link;
+    this.#now = now;
   }
 
   async writePartial(session: string, epoch: number, attempt: string, chunk: string): Promise<void> {
@@ -77,12 +89,20 @@ export class Keeping {
 
   async putBlob(bytes: Uint8Array): Promise<string> {
     const name = hash("sha256", bytes, "hex");
+    const [key, now] = [Buffer.from(name, "hex"), this.#now()];
     // Most blobs are there already when they are put again: then their bytes need not travel.
-    if ((await this.#blob("SELECT 1 FROM pawl.blob WHERE hash = $1", name)) === undefined) {
-      const sql = "INSERT INTO pawl.blob (hash, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-      await this.#link.query(sql, [Buffer.from(name, "hex"), bytes]);
-    }
+    if ((await this.#link.query(touchBlob, [key, now])).length === 0)
+      await this.#link.query(putBlob, [key, bytes, now]);
     return name;
+  }
+
+  async oldBlobs(before: number, after: string, limit: number): Promise<string[]> {
+    const values = [before, Buffer.from(after, "hex"), limit];
+    return (await this.#link.query(oldBlobs, values)).map((row) => String(row["name"]));
+  }
+
+  async dropBlobs(names: readonly string[], before: number): Promise<number> {
+    return (await this.#link.query(dropBlobs, [before, JSON.stringify(names)])).length;
   }
 
   async getBlob(name: string): Promise<Uint8Array | undefined> {

@@ -3,8 +3,9 @@ import { type MailboxEntry, noSession, type Post } from "@pawl/core/store";
 import type { Link } from "./link.ts";
 import { stampOf } from "./moment.ts";
 
+/** The row is locked against a delete, not against appends: an accepted post is none of a session that was just deleted. */
 const post = `
-WITH s AS (SELECT key, workspace FROM pawl.session WHERE id = $1 AND state = 0),
+WITH s AS (SELECT key, workspace FROM pawl.session WHERE id = $1 AND state = 0 FOR KEY SHARE),
 p AS (INSERT INTO pawl.post (session, id) SELECT key, $2::text FROM s ON CONFLICT DO NOTHING RETURNING session),
 m AS (
   INSERT INTO pawl.mail (session, id, kind, body, posted_at, workspace)

@@ -107,6 +107,13 @@ ALTER TABLE pawl.mail ADD COLUMN workspace bytea NOT NULL DEFAULT '';
 CREATE INDEX session_need ON pawl.session (workspace, key) WHERE open_turn AND state = 0;
 CREATE INDEX mail_need ON pawl.mail (workspace, session);`,
   },
+  {
+    // Null: put before this step. A process of the format before goes on writing blobs; the default dates them.
+    title: "when a blob was last put",
+    sql: `
+ALTER TABLE pawl.blob ADD COLUMN put_at bigint;
+ALTER TABLE pawl.blob ALTER COLUMN put_at SET DEFAULT floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint;`,
+  },
 ];
 
 /** The format this build reads and writes, in `pawl.format`. */

@@ -39,6 +39,7 @@ import {
   type Snapshot,
   type Store,
   type Timers,
+  type Unchanged,
 } from "@pawl/core/store";
 import { Appender } from "./append.ts";
 import { Erasing } from "./erasing.ts";
@@ -119,7 +120,7 @@ class DatabaseStore implements PostgresStore {
     this.#reader = new Reader(link, now, isAlive);
     this.#leases = new Leases({ link, reader: this.#reader, presence: this.#presence, now, isAlive });
     this.#mailbox = new Mailbox(link, now);
-    this.#keeping = new Keeping(link);
+    this.#keeping = new Keeping(link, now);
     this.#erasing = new Erasing(link);
   }
 
@@ -179,9 +180,9 @@ class DatabaseStore implements PostgresStore {
     return this.#link.run(() => this.#reader.list(most, options.cursor));
   }
 
-  async delete(session: string): Promise<void> {
+  async delete(session: string, unchanged?: Unchanged): Promise<void> {
     await this.#ordered(session, async (uncertain) => {
-      await this.#erasing.delete(session).catch((error) => {
+      await this.#erasing.delete(session, unchanged).catch((error) => {
         if (!(uncertain && isPawlError(error, "SESSION_NOT_FOUND"))) throw error;
       });
     });
@@ -261,6 +262,15 @@ class DatabaseStore implements PostgresStore {
 
   async getBlob(name: string): Promise<Uint8Array | undefined> {
     return this.#link.run(() => this.#keeping.getBlob(name));
+  }
+
+  async oldBlobs({ before, after = "", limit }: { before: number; after?: string; limit?: number }): Promise<string[]> {
+    const most = pageLimit(limit);
+    return this.#link.run(() => this.#keeping.oldBlobs(before, after, most));
+  }
+
+  async dropBlobs(names: readonly string[], before: number): Promise<number> {
+    return this.#link.run(() => this.#keeping.dropBlobs(names, before));
   }
 
   async claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]> {

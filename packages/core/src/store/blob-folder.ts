@@ -4,9 +4,10 @@
  * Owns: files of one folder. Invariants:
  * 1. A file under its final name is whole and on disk: it is written under another name, flushed, then renamed.
  * 2. What is handed out has the hash it was asked by.
+ * 3. A file's time is when it was last put. Who drops an old one first moves it aside, and back if it was put meanwhile.
  */
 import { hash } from "node:crypto";
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PawlError } from "../error.ts";
 import { storeFault } from "./sqlite-fault.ts";
@@ -16,16 +17,20 @@ let written = 0;
 
 export class BlobFolder {
   readonly #root: string;
+  readonly #now: () => number;
 
-  constructor(root: string) {
+  constructor(root: string, now: () => number) {
     this.#root = root;
+    this.#now = now;
   }
 
   async put(bytes: Uint8Array): Promise<string> {
     const name = hash("sha256", bytes, "hex");
     const path = this.#path(name);
     try {
-      if ((await sizeOf(path)) !== bytes.byteLength) await this.#write(path, bytes);
+      // Touched where it is there: whoever looks for what nobody uses any more sees that somebody does.
+      if ((await sizeOf(path)) === bytes.byteLength && (await this.#touch(path))) return name;
+      await this.#write(path, bytes);
     } catch (error) {
       throw storeFault(error, path);
     }
@@ -45,12 +50,61 @@ export class BlobFolder {
     return bytes;
   }
 
+  /** Names of files that were last put before `before`, ascending, after `after`, at most `most`. */
+  async old(before: number, after: string, most: number): Promise<string[]> {
+    const found: string[] = [];
+    for (const folder of (await namesIn(this.#root)).sort()) {
+      if (folder < after.slice(0, 2)) continue;
+      for (const name of (await namesIn(join(this.#root, folder))).sort()) {
+        if (found.length >= most) return found;
+        if (/^[0-9a-f]{64}$/.test(name) && name > after && (await isOlder(this.#path(name), before))) found.push(name);
+      }
+    }
+    return found;
+  }
+
+  async drop(names: readonly string[], before: number): Promise<number> {
+    let dropped = 0;
+    for (const name of names) {
+      if (/^[0-9a-f]{64}$/.test(name) && (await this.#drop(this.#path(name), before))) dropped += 1;
+    }
+    return dropped;
+  }
+
+  async #drop(path: string, before: number): Promise<boolean> {
+    if (!(await isOlder(path, before))) return false;
+    const aside = draftOf(path);
+    await rename(path, aside);
+    if (await isOlder(aside, before)) {
+      await rm(aside, { force: true });
+      return true;
+    }
+    await rename(aside, path);
+    return false;
+  }
+
+  /** False where it has gone meanwhile. */
+  async #touch(path: string): Promise<boolean> {
+    const now = this.#now() / 1_000;
+    return utimes(path, now, now).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return false;
+        // Another user's file: it is whole and stays as old as it is, which is no reason to refuse what is there.
+        if (["EPERM", "EACCES", "EROFS"].includes(error.code ?? "")) return true;
+        throw error;
+      },
+    );
+  }
+
   async #write(path: string, bytes: Uint8Array): Promise<void> {
     const folder = dirname(path);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const { draft, file } = await openDraft(path);
     try {
       await file.writeFile(bytes);
+      const now = this.#now() / 1_000;
+      await file.utimes(now, now);
       await file.sync();
       await rename(draft, path);
     } catch (error) {
@@ -68,11 +122,27 @@ export class BlobFolder {
   }
 }
 
+function draftOf(path: string): string {
+  written += 1;
+  return `${path}.${process.pid}-${written}.draft`;
+}
+
+async function isOlder(path: string, before: number): Promise<boolean> {
+  const at = (await stat(path).catch(() => undefined))?.mtimeMs;
+  return at !== undefined && at < before;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
+    throw error;
+  });
+}
+
 /** A draft of a dead process of the same id, or of a living one in another container, may be in the way. */
 async function openDraft(path: string): Promise<{ draft: string; file: FileHandle }> {
   for (;;) {
-    written += 1;
-    const draft = `${path}.${process.pid}-${written}.draft`;
+    const draft = draftOf(path);
     try {
       return { draft, file: await open(draft, "wx", 0o600) };
     } catch (error) {

@@ -32,6 +32,7 @@ import {
   noSession,
   notOwn,
   otherPayload,
+  postsWait,
   sessionExists,
   storeClosed,
 } from "./refusal.ts";
@@ -52,6 +53,7 @@ import type {
   SessionSummary,
   Snapshot,
   Store,
+  Unchanged,
 } from "./store.ts";
 import { Watchers } from "./watch.ts";
 
@@ -71,7 +73,7 @@ class MemoryStore implements Store {
   readonly #sessions = new Map<string, Session>();
   readonly #deleted = new Set<string>();
   readonly #names = new Map<string, string>();
-  readonly #blobs = new Map<string, Uint8Array>();
+  readonly #blobs = new Map<string, { bytes: Uint8Array; putAt: number }>();
   readonly #watchers = new Watchers();
   #posted = 0;
   #closed = false;
@@ -182,9 +184,15 @@ class MemoryStore implements Store {
       .slice(0, pageLimit(options.limit));
   }
 
-  async delete(id: string): Promise<void> {
+  async delete(id: string, unchanged?: Unchanged): Promise<void> {
     this.#open();
-    this.#session(id);
+    const session = this.#session(id);
+    if (unchanged) {
+      const { epoch, expectedSeq } = unchanged;
+      if (session.lease?.epoch !== epoch) throw fenced(id, epoch, session.epoch);
+      if (expectedSeq !== headSeq(session)) throw conflict(id, expectedSeq, headSeq(session));
+      if (session.mailbox.size > 0) throw postsWait(id, session.mailbox.size);
+    }
     this.#sessions.delete(id);
     this.#deleted.add(id);
     for (const [name, session] of this.#names) if (session === id) this.#names.delete(name);
@@ -291,13 +299,30 @@ class MemoryStore implements Store {
   async putBlob(bytes: Uint8Array): Promise<string> {
     this.#open();
     const name = hash("sha256", bytes, "hex");
-    if (!this.#blobs.has(name)) this.#blobs.set(name, bytes.slice());
+    const known = this.#blobs.get(name)?.bytes;
+    this.#blobs.set(name, { bytes: known ?? bytes.slice(), putAt: this.#clock.now() });
     return name;
   }
 
   async getBlob(name: string): Promise<Uint8Array | undefined> {
     this.#open();
-    return this.#blobs.get(name)?.slice();
+    return this.#blobs.get(name)?.bytes.slice();
+  }
+
+  async oldBlobs({ before, after = "", limit }: { before: number; after?: string; limit?: number }): Promise<string[]> {
+    this.#open();
+    const old = [...this.#blobs].filter(([name, { putAt }]) => name > after && putAt < before);
+    return old
+      .map(([name]) => name)
+      .sort()
+      .slice(0, pageLimit(limit));
+  }
+
+  async dropBlobs(names: readonly string[], before: number): Promise<number> {
+    this.#open();
+    const old = names.filter((name) => (this.#blobs.get(name)?.putAt ?? before) < before);
+    for (const name of old) this.#blobs.delete(name);
+    return old.length;
   }
 
   async claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]> {

@@ -41,6 +41,14 @@ export function conflict(session: string, expected: number, head: number): PawlE
   );
 }
 
+export function postsWait(session: string, count: number): PawlError {
+  const what = count === 1 ? "a post waits" : `${count} posts wait`;
+  return new PawlError(
+    "CONFLICT",
+    `session ${session}: ${what} to be acted on; let it be driven, or withdraw them first`,
+  );
+}
+
 export function noPost(session: string, post: string): PawlError {
   return new PawlError(
     "INVALID_INPUT",

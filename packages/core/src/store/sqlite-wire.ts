@@ -9,7 +9,7 @@
 import type { ErrorCode } from "../error.ts";
 import type { ErasedPayload, LogRecord } from "../log/envelope.ts";
 import type { SummaryRow } from "./sqlite-summary.ts";
-import type { ForkPoint, Head, LeaseAnswer, LeaseInfo, MailboxEntry, Partial, Snapshot } from "./store.ts";
+import type { ForkPoint, Head, LeaseAnswer, LeaseInfo, MailboxEntry, Partial, Snapshot, Unchanged } from "./store.ts";
 
 /** Records in one buffer. */
 export interface PackedRecords {
@@ -47,7 +47,7 @@ export interface Operations {
   restoreEnd: { in: RestoreEnd; out: undefined };
   restoreDrop: { in: { key: number }; out: undefined };
   redact: { in: { session: string; epoch: number; seq: number; erased: string; payload: Uint8Array }; out: undefined };
-  delete: { in: { session: string }; out: undefined };
+  delete: { in: { session: string; unchanged?: Unchanged }; out: undefined };
   /** Erases one slice of what deleted sessions left; true while more is left. */
   erase: { in: undefined; out: boolean };
   setName: { in: { name: string; session: string | null; expected?: string | null }; out: boolean };

@@ -5,9 +5,9 @@
  * 1. Everything that can be refused is refused before the first write of the operation: a refusal needs no rollback.
  *    What fails later is the disk's fault and takes the whole transaction with it.
  */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { holderOf } from "./json-column.ts";
-import { conflict, fenced, noParent, noPost, sessionExists } from "./refusal.ts";
+import { conflict, fenced, noParent, noPost, postsWait, sessionExists } from "./refusal.ts";
 import { type SessionRow, SessionRows } from "./sqlite-session.ts";
 import { prepareWrites, type WriteStatements } from "./sqlite-statement.ts";
 import {
@@ -18,7 +18,7 @@ import {
   type Operations,
   type PackedRecords,
 } from "./sqlite-wire.ts";
-import type { Head, LeaseAnswer, LeaseInfo } from "./store.ts";
+import type { Head, LeaseAnswer, LeaseInfo, Unchanged } from "./store.ts";
 
 type In<K extends keyof Operations> = Operations[K]["in"];
 
@@ -32,11 +32,13 @@ export class Writer {
   /** Records that this process has put into `fresh` and nobody has settled. */
   unsettled = 0;
   readonly #sql: WriteStatements;
+  readonly #countMail: StatementSync;
   readonly #kinds = new Map<string, number>();
 
   constructor(db: DatabaseSync) {
     this.sessions = new SessionRows(db);
     this.#sql = prepareWrites(db);
+    this.#countMail = db.prepare("SELECT COUNT(*) AS n FROM mail WHERE session = ?");
   }
 
   /** After a rollback nothing that was learned inside the transaction holds. */
@@ -138,8 +140,10 @@ export class Writer {
     return key;
   }
 
-  delete({ session }: In<"delete">): undefined {
-    const { key } = this.sessions.find(session);
+  delete({ session, unchanged }: In<"delete">): undefined {
+    const row = this.sessions.find(session);
+    const { key } = row;
+    if (unchanged) this.#demandUnchanged(row, session, unchanged);
     this.#sql.hideSession.run(key);
     // Ancestors that were deleted before may now hold records that nobody reads any more.
     for (
@@ -151,6 +155,13 @@ export class Writer {
     }
     for (const statement of this.#sql.dropBelongings) statement.run(key);
     this.sessions.drop(session);
+  }
+
+  #demandUnchanged(row: SessionRow, session: string, { epoch, expectedSeq }: Unchanged): void {
+    if (!holds(row, epoch)) throw fenced(session, epoch, row.epoch);
+    if (row.seq !== expectedSeq) throw conflict(session, expectedSeq, row.seq);
+    const waiting = Number(this.#countMail.get(row.key)?.["n"]);
+    if (waiting > 0) throw postsWait(session, waiting);
   }
 
   /** One slice of erasure, bounded so that no other session's commit waits long behind a large delete. */

@@ -51,6 +51,7 @@ import type {
   SessionSummary,
   Snapshot,
   Store,
+  Unchanged,
 } from "./store.ts";
 
 export interface SqliteStoreOptions {
@@ -142,7 +143,7 @@ class FileStore implements SqliteStore {
     this.#isAlive = isAlive;
     this.#link = link;
     this.#watch = new SqliteWatch(link, timers);
-    this.#blobs = new BlobFolder(join(dir, "blobs"));
+    this.#blobs = new BlobFolder(join(dir, "blobs"), () => this.#clock.now());
   }
 
   async create(batch: CreateSession): Promise<void> {
@@ -235,8 +236,8 @@ class FileStore implements SqliteStore {
     return rest;
   }
 
-  async delete(session: string): Promise<void> {
-    await this.#link.call("delete", { session });
+  async delete(session: string, unchanged?: Unchanged): Promise<void> {
+    await this.#link.call("delete", { session, ...(unchanged && { unchanged }) });
     this.#watch.notify(session, "any");
     await this.sweep();
   }
@@ -312,6 +313,16 @@ class FileStore implements SqliteStore {
   async getBlob(name: string): Promise<Uint8Array | undefined> {
     this.#link.assertOpen();
     return this.#blobs.get(name);
+  }
+
+  async oldBlobs({ before, after = "", limit }: { before: number; after?: string; limit?: number }): Promise<string[]> {
+    this.#link.assertOpen();
+    return this.#blobs.old(before, after, pageLimit(limit));
+  }
+
+  async dropBlobs(names: readonly string[], before: number): Promise<number> {
+    this.#link.assertOpen();
+    return this.#blobs.drop(names, before);
   }
 
   async claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]> {

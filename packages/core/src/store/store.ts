@@ -96,6 +96,12 @@ export interface AppendBatch {
   dropPartial?: string;
 }
 
+/** What whoever deletes has seen: nothing has happened to the session since. */
+export interface Unchanged {
+  epoch: number;
+  expectedSeq: number;
+}
+
 export interface Post {
   id: string;
   kind: "input" | "steer" | "edit" | "withdrawal" | "answer" | "abort";
@@ -183,8 +189,11 @@ export interface Store {
   get(session: string): Promise<SessionSummary | undefined>;
   /** Most recently updated first. `cursor` is the last entry of the page before. */
   list(options?: { limit?: number; cursor?: { updatedAt: number; session: string } }): Promise<SessionSummary[]>;
-  /** Hides at once; erases what no living child reads. */
-  delete(session: string): Promise<void>;
+  /**
+   * Hides at once; erases what no living child reads. With `unchanged` it is fenced like an append, and refused with CONFLICT
+   * where the log has grown or a post waits: what was accepted is not thrown away by who did not know of it.
+   */
+  delete(session: string, unchanged?: Unchanged): Promise<void>;
 
   /** A name moves to a session, or goes (`null`). With `expected`, only from that session. */
   setName(name: string, session: string | null, expected?: string | null): Promise<boolean>;
@@ -220,6 +229,13 @@ export interface Store {
   /** Content-addressed: returns the sha256 (hex) of the bytes. */
   putBlob(bytes: Uint8Array): Promise<string>;
   getBlob(hash: string): Promise<Uint8Array | undefined>;
+  /**
+   * Names of blobs that nobody has put since `before` (UTC ms, by the store's clock), ascending, after the name `after`, at most
+   * `limit` (default {@link limit.pageRecords}). Whether a log names them is not the store's to know.
+   */
+  oldBlobs(options: { before: number; after?: string; limit?: number }): Promise<string[]>;
+  /** Removes those of `names` that nobody has put since `before`; resolves with how many. */
+  dropBlobs(names: readonly string[], before: number): Promise<number>;
 
   /**
    * Sessions with an open turn or a waiting post, no live lease, and no need of a workspace but of one of `workspaces`

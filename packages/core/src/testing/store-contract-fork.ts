@@ -131,6 +131,46 @@ export const forkCases: StoreCase[] = [
     },
   },
   {
+    title: "a delete of what was seen unchanged is refused where it has changed, and to who does not drive",
+    async run(scene) {
+      const { store, world } = scene;
+      await createSession(store, "s", "2");
+      const driver = await TestDriver.take(store, "s", world.holder());
+      const seen = () => ({ epoch: driver.epoch, expectedSeq: driver.seq });
+      const remove = (unchanged: { epoch: number; expectedSeq: number }) => () => store.delete("s", unchanged);
+      await refused(scene, "s", "FENCED", remove({ ...seen(), epoch: 0 }));
+      await refused(scene, "s", "FENCED", remove({ ...seen(), epoch: driver.epoch + 1 }));
+      await refused(scene, "s", "CONFLICT", remove({ ...seen(), expectedSeq: 1 }), 1, 2);
+      await store.post("s", { id: "p", kind: "input", body: null });
+      await refused(scene, "s", "CONFLICT", remove(seen()), "a post waits");
+      await store.append({ ...driver.batch("3"), consume: ["p"] });
+      driver.seq += 1;
+      await store.delete("s", seen());
+      assert.equal(await store.get("s"), undefined);
+      await assert.rejects(store.delete("s", seen()), { code: "SESSION_NOT_FOUND" });
+    },
+  },
+  {
+    title: "L3: of a post and such a delete that come at once, one is refused",
+    async run({ store, world }) {
+      const answers = new Set<string>();
+      for (let round = 0; round < 20; round += 1) {
+        const session = `s${round}`;
+        await createSession(store, session);
+        const { epoch, seq } = await TestDriver.take(store, session, world.holder());
+        const post = () => store.post(session, { id: "p", kind: "input", body: null });
+        const remove = () => store.delete(session, { epoch, expectedSeq: seq });
+        const works = round % 2 === 0 ? [post, remove] : [remove, post];
+        const ends = await Promise.allSettled(works.map((work) => work()));
+        const [posted, removed] = round % 2 === 0 ? ends : ends.toReversed();
+        assert.notEqual(posted?.status, removed?.status, session);
+        assert.equal((await store.get(session)) !== undefined, posted?.status === "fulfilled");
+        answers.add(posted?.status ?? "");
+      }
+      assert.equal(answers.size, 2);
+    },
+  },
+  {
     title: "a parent's delete hides the parent and keeps what a living child reads, through generations",
     async run({ store, world }) {
       await createSession(store, "a", "a2", "a3", "a4");

@@ -64,6 +64,30 @@ const keeping: StoreCase[] = [
     },
   },
   {
+    title: "a blob is old when nobody has put it for so long; only then it can be dropped",
+    async run({ store, world }) {
+      const names: string[] = [];
+      for (const byte of [1, 2, 3, 4]) names.push(await store.putBlob(new Uint8Array([byte])));
+      const sorted = [...names].sort();
+      const [kept = "", again = ""] = names;
+      assert.deepEqual(await store.oldBlobs({ before: world.clock.now() }), []);
+      world.advance(1_000);
+      const before = world.clock.now();
+      assert.deepEqual(await store.oldBlobs({ before }), sorted);
+      assert.deepEqual(await store.oldBlobs({ before, after: sorted[1] ?? "", limit: 1 }), sorted.slice(2, 3));
+      world.advance(1_000);
+      assert.equal(await store.putBlob(new Uint8Array([2])), again);
+      const old = sorted.filter((name) => name !== again);
+      assert.deepEqual(await store.oldBlobs({ before }), old);
+      const unwanted = names.filter((name) => name !== kept);
+      assert.equal(await store.dropBlobs([...unwanted, "0".repeat(64)], before), 2);
+      for (const name of names) assert.equal((await store.getBlob(name)) !== undefined, [kept, again].includes(name));
+      assert.deepEqual(await store.oldBlobs({ before }), [kept]);
+      assert.equal(await store.putBlob(new Uint8Array([3])), names[2]);
+      assert.deepEqual(await store.getBlob(names[2] ?? "").then((bytes) => bytes && [...bytes]), [3]);
+    },
+  },
+  {
     title: "close waits for what was accepted; afterwards everything says STORE_CLOSED; closing again is fine",
     async run({ store, world }) {
       await createSession(store, "s");
