@@ -61,6 +61,36 @@ test("a hole at every place and of every size: refused, repaired, driven; lost r
   }
 });
 
+test("L7: a hole at every place of a turn that is open: what it was open with gets its end, also where its start is lost", async () => {
+  const turn = turnEvents(1, "ab");
+  for (let end = 4; end < turn.length; end += 1) {
+    // Its message is in the same batch.
+    if (turn[end - 1]?.type === "attempt.ended") continue;
+    const records = encode([{ type: "session.created" }, ...turnEvents(2, "ab"), ...turn.slice(0, end)], at);
+    const before = records.length - end;
+    for (let from = before - 1; from < records.length - 1; from += 1) {
+      for (let to = from + 1; to < records.length; to += 1) {
+        const where = `of ${records.length} records, ${from + 1} to ${to}`;
+        const world = new TurnWorld();
+        const left = [...records.slice(0, from), ...records.slice(to)];
+        await world.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });
+        await checkSession(world.process(), "s", { repair: true });
+        assert.equal((await world.store.get("s"))?.head.openTurn, undefined, where);
+        const session = await openSession(world.process(), "s");
+        const result = await world.effects.run(session.run(agentOf([[...say("here"), finish()]]), "go on").result);
+        assert.equal(result.outcome.type, "completed", where);
+        assertLawful(await session.entries(), where);
+        const { findings } = await checkSession(world.process(), "s");
+        assert.deepEqual(
+          findings.filter(({ severity }) => severity === "wrong"),
+          [],
+          where,
+        );
+      }
+    }
+  }
+});
+
 test("a log whose order no hole explains is not mended by a guess: it stays as it is, and says what can be done", async () => {
   const world = new TurnWorld();
   const started = { type: "turn.started" as const, inputs: [] };
