@@ -7,7 +7,7 @@ import type { LogRecord } from "../src/log/envelope.ts";
 import { finish, say } from "../src/testing/model.ts";
 import { openSession } from "../src/turn/session.ts";
 import { turnEvents } from "./fixtures/store-content.ts";
-import { agentOf, assertLawful, promptFor, TurnWorld } from "./turn-world.ts";
+import { agentOf, assertLawful, eventsOf, promptFor, TurnWorld } from "./turn-world.ts";
 
 const at = { session: "s", epoch: 1, expectedSeq: 0, time: 1_800_000_000_000 };
 const whole = encode([{ type: "session.created" }, ...turnEvents(1, "ab"), ...turnEvents(2, "ab")], at);
@@ -89,6 +89,29 @@ test("L7: a hole at every place of a turn that is open: what it was open with ge
       }
     }
   }
+});
+
+test("L4: a read that was entered before its message, and whose entry is lost, is unknown, not not-started", async () => {
+  const [input, turn, step, attempt, ended, message] = turnEvents(1, "ab");
+  assert.ok(input && turn && step && attempt && ended && message);
+  const entered = {
+    type: "tool.entered" as const,
+    call: "attempt-1a-1",
+    tool: "look",
+    digest: "d",
+    effect: "read" as const,
+  };
+  const early = { ...entered, key: "k", attempt: "attempt-1a", input: "{}" };
+  const records = encode([{ type: "session.created" }, input, turn, step, attempt, early, ended, message], at);
+  const world = new TurnWorld();
+  const left = records.filter(({ type }) => type !== "tool.entered");
+  await world.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });
+  await checkSession(world.process(), "s", { repair: true });
+  const settled = eventsOf(await (await openSession(world.process(), "s")).entries(), "tool.settled");
+  assert.deepEqual(
+    settled.map(({ call, output }) => [call, output.code]),
+    [["attempt-1a-1", "TOOL_OUTCOME_UNKNOWN"]],
+  );
 });
 
 test("a log whose order no hole explains is not mended by a guess: it stays as it is, and says what can be done", async () => {

@@ -127,19 +127,25 @@ async function closing({ store }: Runtime, session: string, state: TurnState): P
  */
 function foldOverHoles(entries: readonly LogEntry[]): TurnState {
   let holed = false;
+  /** Attempts that began behind the last hole: none of their entries is lost. */
+  const begun = new Set<string>();
   let state = turnFold.init();
   for (const entry of entries) {
     const { event } = entry;
     if (event.type === "log.repaired" && entry.seq < event.to) {
       holed = true;
+      begun.clear();
       doubt(state, entry);
     }
+    if (event.type === "attempt.started") begun.add(event.attempt);
     if (holed) state = withLostStart(state, entry);
     if (event.type === "turn.started" && state.turn) {
       if (!holed) throw unordered(entry.session, entry.seq, state.turn.id);
       state.turn = undefined;
     }
     state = turnFold.step(state, entry);
+    // A read may be entered before its message is whole.
+    if (holed && event.type === "message.committed" && !begun.has(event.attempt)) doubt(state, entry);
   }
   return state;
 }
