@@ -114,6 +114,32 @@ test("L4: a read that was entered before its message, and whose entry is lost, i
   );
 });
 
+test("L1: what was said lay in holes, and the turn is continued: the request says that the beginning is missing", async () => {
+  const { turn, said } = await continuedPastHoles();
+  assert.equal(turn.outcome.type, "completed");
+  assert.deepEqual(said, [
+    { role: "user", content: [{ type: "text", text: "[The beginning of this conversation is missing.]" }] },
+  ]);
+});
+
+/** A turn that was stopped, of which only its end is left. */
+async function continuedPastHoles() {
+  const records = encode([{ type: "session.created" }, ...turnEvents(1, "ab")], at);
+  const kept = records.filter(({ type }) => type !== "input.accepted" && type !== "message.committed");
+  const world = new TurnWorld();
+  const stopped = encode([{ type: "turn.ended", turn: "turn-1", outcome: { type: "aborted" } }], {
+    ...at,
+    expectedSeq: records.length - 1,
+  });
+  await world.store.restore({ session: "s", head: {}, batches: once([...kept.slice(0, -1), ...stopped]) });
+  await checkSession(world.process(), "s", { repair: true });
+  const session = await openSession(world.process(), "s");
+  const agent = agentOf([[...say("here"), finish()]]);
+  const turn = await world.effects.run(session.continue(agent).result);
+  assertLawful(await session.entries());
+  return { turn, said: agent.model.requests[0]?.prompt };
+}
+
 test("a log whose order no hole explains is not mended by a guess: it stays as it is, and says what can be done", async () => {
   const world = new TurnWorld();
   const started = { type: "turn.started" as const, inputs: [] };
