@@ -7,7 +7,7 @@ import type { LogRecord } from "../src/log/envelope.ts";
 import { finish, say } from "../src/testing/model.ts";
 import { openSession } from "../src/turn/session.ts";
 import { turnEvents } from "./fixtures/store-content.ts";
-import { agentOf, assertLawful, promptFor, TurnWorld } from "./turn-world.ts";
+import { agentOf, assertLawful, eventsOf, promptFor, TurnWorld } from "./turn-world.ts";
 
 const at = { session: "s", epoch: 1, expectedSeq: 0, time: 1_800_000_000_000 };
 const whole = encode([{ type: "session.created" }, ...turnEvents(1, "ab"), ...turnEvents(2, "ab")], at);
@@ -60,6 +60,85 @@ test("a hole at every place and of every size: refused, repaired, driven; lost r
     }
   }
 });
+
+test("L7: a hole at every place of a turn that is open: what it was open with gets its end, also where its start is lost", async () => {
+  const turn = turnEvents(1, "ab");
+  for (let end = 4; end < turn.length; end += 1) {
+    // Its message is in the same batch.
+    if (turn[end - 1]?.type === "attempt.ended") continue;
+    const records = encode([{ type: "session.created" }, ...turnEvents(2, "ab"), ...turn.slice(0, end)], at);
+    const before = records.length - end;
+    for (let from = before - 1; from < records.length - 1; from += 1) {
+      for (let to = from + 1; to < records.length; to += 1) {
+        const where = `of ${records.length} records, ${from + 1} to ${to}`;
+        const world = new TurnWorld();
+        const left = [...records.slice(0, from), ...records.slice(to)];
+        await world.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });
+        await checkSession(world.process(), "s", { repair: true });
+        assert.equal((await world.store.get("s"))?.head.openTurn, undefined, where);
+        const session = await openSession(world.process(), "s");
+        const result = await world.effects.run(session.run(agentOf([[...say("here"), finish()]]), "go on").result);
+        assert.equal(result.outcome.type, "completed", where);
+        assertLawful(await session.entries(), where);
+        const { findings } = await checkSession(world.process(), "s");
+        assert.deepEqual(
+          findings.filter(({ severity }) => severity === "wrong"),
+          [],
+          where,
+        );
+      }
+    }
+  }
+});
+
+test("L4: a read that was entered before its message, and whose entry is lost, is unknown, not not-started", async () => {
+  const [input, turn, step, attempt, ended, message] = turnEvents(1, "ab");
+  assert.ok(input && turn && step && attempt && ended && message);
+  const entered = {
+    type: "tool.entered" as const,
+    call: "attempt-1a-1",
+    tool: "look",
+    digest: "d",
+    effect: "read" as const,
+  };
+  const early = { ...entered, key: "k", attempt: "attempt-1a", input: "{}" };
+  const records = encode([{ type: "session.created" }, input, turn, step, attempt, early, ended, message], at);
+  const world = new TurnWorld();
+  const left = records.filter(({ type }) => type !== "tool.entered");
+  await world.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });
+  await checkSession(world.process(), "s", { repair: true });
+  const settled = eventsOf(await (await openSession(world.process(), "s")).entries(), "tool.settled");
+  assert.deepEqual(
+    settled.map(({ call, output }) => [call, output.code]),
+    [["attempt-1a-1", "TOOL_OUTCOME_UNKNOWN"]],
+  );
+});
+
+test("L1: what was said lay in holes, and the turn is continued: the request says that the beginning is missing", async () => {
+  const { turn, said } = await continuedPastHoles();
+  assert.equal(turn.outcome.type, "completed");
+  assert.deepEqual(said, [
+    { role: "user", content: [{ type: "text", text: "[The beginning of this conversation is missing.]" }] },
+  ]);
+});
+
+/** A turn that was stopped, of which only its end is left. */
+async function continuedPastHoles() {
+  const records = encode([{ type: "session.created" }, ...turnEvents(1, "ab")], at);
+  const kept = records.filter(({ type }) => type !== "input.accepted" && type !== "message.committed");
+  const world = new TurnWorld();
+  const stopped = encode([{ type: "turn.ended", turn: "turn-1", outcome: { type: "aborted" } }], {
+    ...at,
+    expectedSeq: records.length - 1,
+  });
+  await world.store.restore({ session: "s", head: {}, batches: once([...kept.slice(0, -1), ...stopped]) });
+  await checkSession(world.process(), "s", { repair: true });
+  const session = await openSession(world.process(), "s");
+  const agent = agentOf([[...say("here"), finish()]]);
+  const turn = await world.effects.run(session.continue(agent).result);
+  assertLawful(await session.entries());
+  return { turn, said: agent.model.requests[0]?.prompt };
+}
 
 test("a log whose order no hole explains is not mended by a guess: it stays as it is, and says what can be done", async () => {
   const world = new TurnWorld();

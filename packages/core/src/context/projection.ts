@@ -22,6 +22,7 @@ import { assistantMessage, needsStandIn, type Replay, type WireName } from "./as
 import {
   goOnMessage,
   isBlank,
+  missingStartMessage,
   nudgeMessage,
   picturesMessage,
   toolResult,
@@ -129,6 +130,8 @@ function shape(state: ContextState, entry: LogEntry): void {
       // No cut directly behind either: what this attempt lets out must find its beginning.
       // A turn that continues another, a steer that was withdrawn: nobody has said anything since the model did.
       if (!state.open && state.messages.at(-1)?.role === "assistant") add(state, goOnMessage(), { seq });
+      // All of it lay in a hole: a request without any message is refused everywhere.
+      if (!state.open && state.messages.length === 0) add(state, missingStartMessage(), { seq });
       // The same request a third time would give the same nothing.
       if (state.empties < emptiesToNudge) break;
       close(state);

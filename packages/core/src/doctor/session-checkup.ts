@@ -65,12 +65,15 @@ function holeFinding(hole: Hole): Finding {
 }
 
 /** The readable entries with a mark in the place of each hole. */
-async function readAll({ store }: Runtime, session: string): Promise<{ entries: LogEntry[]; holes: Hole[] }> {
+async function readAll(
+  { store }: Runtime,
+  session: string,
+): Promise<{ entries: LogEntry[]; holes: Hole[]; openTurn: string | undefined }> {
   const summary = await store.get(session);
   if (!summary) throw noSession(session);
   const entries: LogEntry[] = [];
   const holes = await surveyLog(store, session, summary.seq, (entry) => entries.push(entry));
-  return { entries: markHoles({ entries, holes }), holes };
+  return { entries: markHoles({ entries, holes }), holes, openTurn: summary.head.openTurn };
 }
 
 async function repairSession(runtime: Runtime, session: string): Promise<Finding[]> {
@@ -86,16 +89,17 @@ async function repairSession(runtime: Runtime, session: string): Promise<Finding
   const { epoch } = lease;
   try {
     // Read again, now that nobody else writes.
-    const { entries, holes } = await readAll(runtime, session);
+    const { entries, holes, openTurn } = await readAll(runtime, session);
     if (holes.some(({ kind }) => kind === "newer")) {
       throw new PawlError("SESSION_READ_ONLY", `session ${session} holds records of a newer Pawl; update, then repair`);
     }
     const state = foldOverHoles(entries);
+    if (state.turn?.id === lostId) state.turn.id = openTurn ?? lostId;
     const doubtful = state.turn?.step ? unsettled(state.turn.step.calls).length : 0;
     const closed = state.turn?.id;
     const events = [...repairs(holes), ...(await closing(runtime, session, state))];
     const at = { session, epoch, expectedSeq: lease.seq };
-    const records = encode(events, { ...at, time: effects.clock.now() });
+    const records = encode(events.filter(isNamed), { ...at, time: effects.clock.now() });
     const head = headOf(events.reduce((now, event, index) => turnFold.step(now, entryOf(event, at, index)), state));
     await store.append({ ...at, records, head });
     const done = closed === undefined ? [] : [note(`closed turn ${closed}, ${doubtful} calls without a result`)];
@@ -123,18 +127,25 @@ async function closing({ store }: Runtime, session: string, state: TurnState): P
  */
 function foldOverHoles(entries: readonly LogEntry[]): TurnState {
   let holed = false;
+  /** Attempts that began behind the last hole: none of their entries is lost. */
+  const begun = new Set<string>();
   let state = turnFold.init();
   for (const entry of entries) {
     const { event } = entry;
     if (event.type === "log.repaired" && entry.seq < event.to) {
       holed = true;
+      begun.clear();
       doubt(state, entry);
     }
+    if (event.type === "attempt.started") begun.add(event.attempt);
+    if (holed) state = withLostStart(state, entry);
     if (event.type === "turn.started" && state.turn) {
       if (!holed) throw unordered(entry.session, entry.seq, state.turn.id);
       state.turn = undefined;
     }
     state = turnFold.step(state, entry);
+    // A read may be entered before its message is whole.
+    if (holed && event.type === "message.committed" && !begun.has(event.attempt)) doubt(state, entry);
   }
   return state;
 }
@@ -145,6 +156,37 @@ function unordered(session: string, seq: number, open: string): PawlError {
     "SESSION_READ_ONLY",
     `${what}; it cannot be mended: read it, export it, or fork it at ${seq - 1}`,
   );
+}
+
+/** Stands for an id that only the hole had. */
+const lostId = "";
+
+/** What only ever stands in a step tells that one was open: it is closed like any other, though its start is lost (L7). */
+function withLostStart(state: TurnState, { event, ...at }: LogEntry): TurnState {
+  const lost = (now: TurnState, start: LogEvent) => turnFold.step(now, { ...at, event: start });
+  const turnOf = (now: TurnState, turn: string) =>
+    now.turn?.id === turn ? now : lost(now, { type: "turn.started", turn, inputs: [] });
+  const stepOf = (now: TurnState, step: string) => {
+    if (now.turn?.step && (step === lostId || now.turn.step.id === step)) return now;
+    const { id: turn = lostId, steps = 0 } = now.turn ?? {};
+    return lost(turnOf(now, turn), { type: "step.started", step, turn, number: steps + 1 });
+  };
+  switch (event.type) {
+    case "step.started":
+      return turnOf(state, event.turn);
+    case "attempt.started":
+      return stepOf(state, event.step);
+    case "message.committed":
+      return stepOf(state, lostId);
+    default:
+      return state;
+  }
+}
+
+/** Nobody can tell which one an end without an id would be the end of. */
+function isNamed(event: LogEvent): boolean {
+  if (event.type === "step.ended") return event.step !== lostId;
+  return event.type !== "turn.ended" || event.turn !== lostId;
 }
 
 /** What stood before the hole without a result may have been entered inside. */
