@@ -64,12 +64,11 @@ class Requests {
   }
 }
 
-const requestsOf = new WeakMap<LawRun, Requests>();
-
 /** Calls `look` with each request. The fold is most of what these laws cost: those of one run share it. */
 function atRequests(run: LawRun, look: (request: Request) => string[]): (entry: LogEntry) => string[] {
-  const requests = requestsOf.get(run) ?? new Requests();
-  requestsOf.set(run, requests);
+  const shared = run.get("requests");
+  const requests = shared instanceof Requests ? shared : new Requests();
+  run.set("requests", requests);
   let number = 0;
   return (entry) => {
     number += 1;
@@ -100,7 +99,7 @@ function changes(event: LogEvent, { provider, reasoning }: Target): boolean {
 export const pairing: Law = {
   law: "L1",
   title: "pairing: every call in a request has exactly one result, directly after it, in call order",
-  start(run = {}) {
+  start(run = new Map()) {
     let checked = 0;
     return atRequests(run, ({ prompt, changed }) => {
       if (changed) checked = 0;
@@ -142,7 +141,7 @@ export function unpaired(prompt: readonly LanguageModelV4Message[], from = 0): s
 export const stablePrefix: Law = {
   law: "L10",
   title: "replayable: each request begins with the bytes of the one before, but for recorded changes",
-  start(run = {}) {
+  start(run = new Map()) {
     let before: readonly LanguageModelV4Message[] = [];
     let texts: string[] = [];
     return atRequests(run, ({ prompt, changed }) => {

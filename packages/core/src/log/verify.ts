@@ -25,8 +25,8 @@ export interface Law {
   start(run?: LawRun): (entry: LogEntry) => string[];
 }
 
-/** Laws that go over a log together. Nothing but itself. */
-export type LawRun = object;
+/** Laws that go over a log together: what one of them derives, by its name. */
+export type LawRun = Map<string, unknown>;
 
 export interface Verdict {
   law: LawName;
@@ -36,7 +36,7 @@ export interface Verdict {
 
 /** Runs laws over a whole log, in one pass. */
 export function verifyWith(laws: readonly Law[], entries: Iterable<LogEntry>): Verdict[] {
-  const run: LawRun = {};
+  const run: LawRun = new Map();
   const running = laws.map((law) => ({ law, check: law.start(run), violations: [] as Violation[] }));
   for (const entry of entries) {
     for (const { law, check, violations } of running) {
