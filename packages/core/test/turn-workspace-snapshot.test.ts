@@ -130,6 +130,23 @@ describe("workspace snapshot", () => {
     });
   }
 
+  test("a policy that says stop, and a snapshot that came too late: the next turn of the same drive has its own", async () => {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const outside = new Outside();
+    let asked = 0;
+    const late = new Promise(() => {});
+    const agent = outside.agent([acts, acts, answer], { withoutSnapshot: "stop", snapshotMs: 1_000 }, () => {
+      asked += 1;
+      return asked === 1 ? late : "kept";
+    });
+    await session.post("input", "go");
+    await world.effects.run(session.run(agent, "and again").result);
+    const ends = eventsOf(await session.entries(), "turn.ended").map(({ outcome }) => outcome.type);
+    assert.deepEqual(ends, ["failed", "completed"]);
+    assert.deepEqual(outside.happened, ["snapshot", "snapshot", "write 1"]);
+  });
+
   test("a policy that says stop: the turn fails with the snapshot's failure, and nothing is entered", async () => {
     const world = new TurnWorld();
     const session = await world.session();

@@ -60,7 +60,8 @@ export class WorkspaceSnapshots {
     const { ledger, agent } = driver;
     const answer = await this.#take(driver, step);
     if (answer === "stopped") return;
-    this.#late = answer === "late";
+    // Where nothing may run without one, the turn has failed by it; the next is not to run without either.
+    this.#late = answer === "late" && agent.withoutSnapshot === "go-on";
     const problem = problemOf(answer, agent.snapshotMs);
     if (problem === undefined) {
       if (typeof answer === "object" && "kept" in answer && answer.kept)
