@@ -5,12 +5,13 @@
  * an end within a bound, and take a new input.
  */
 import { createSession, type Store } from "@pawl/core";
-import { Disk } from "./disk.ts";
+import { Disk, startOfTime } from "./disk.ts";
+import { type Ground, memoryGround } from "./ground.ts";
 import { type Drive, People } from "./people.ts";
 import type { Plot } from "./plot.ts";
 import { type Breach, Referee } from "./referee.ts";
 import { drawSettings, type Settings } from "./settings.ts";
-import { settled, World } from "./world.ts";
+import { World } from "./world.ts";
 
 export interface Result {
   seed: number;
@@ -40,7 +41,12 @@ const tries = 8;
 /** Longer than a lease that nobody gives back. */
 const patienceMs = 20_000;
 
-export async function runSchedule(seed: number, change: Partial<Settings> = {}, plot?: Plot): Promise<Result> {
+export async function runSchedule(
+  seed: number,
+  change: Partial<Settings> = {},
+  plot?: Plot,
+  ground: Ground = memoryGround,
+): Promise<Result> {
   // Between schedules the event loop turns once: what the engine tidies up, it tidies up there.
   await new Promise((resolve) => setImmediate(resolve));
   const world = new World(seed);
@@ -48,7 +54,12 @@ export async function runSchedule(seed: number, change: Partial<Settings> = {}, 
   const referee = new Referee(world, { steady: settings.clockJump === 0 });
   const people: { now?: People } = {};
   const isAlive = (holder: string) => people.now?.processes.find(({ name }) => name === holder)?.alive;
-  const disk = new Disk(world, settings, referee, (holder) => (isAlive(holder) === false ? false : undefined));
+  const store = await ground.open({
+    // Whole milliseconds: stores keep no others.
+    clock: { now: () => Math.floor(startOfTime + world.now), monotonic: () => world.now },
+    isAlive: ({ id }) => (isAlive(id) === false ? false : undefined),
+  });
+  const disk = new Disk(world, settings, referee, { store, answers: ground.answers });
   const town = new People(world, disk, settings, referee, plot);
   people.now = town;
   await goWild(world, town, settings, plot);
@@ -94,7 +105,7 @@ async function goWild(world: World, town: People, settings: Settings, plot: Plot
       .catch(() => void world.after(1_000, "begin again", begin));
   };
   begin();
-  await settled();
+  await world.settled();
   let left = settings.actions;
   const next = (): void => {
     if (begun) {
@@ -140,6 +151,6 @@ async function takesInput({ world, town, referee, store }: Stage, session: strin
 }
 
 async function until(world: World, done: () => boolean): Promise<void> {
-  await settled();
+  await world.settled();
   for (let events = 0; events < calmEvents && !done(); events += 1) if (!(await world.step())) return;
 }

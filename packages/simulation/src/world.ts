@@ -3,7 +3,8 @@
  *
  * Owns: the clock, the order, the trace. Does not own: what happens. Invariants:
  * 1. Nothing happens but by an event; events of one moment happen in the order in which they were set.
- * 2. The same seed gives the same trace: no real time, no other randomness, no I/O.
+ * 2. The same seed gives the same trace: no real time, no other randomness, and no I/O but a store's, whose answers are
+ *    waited for one by one.
  */
 import { Random } from "./random.ts";
 
@@ -26,6 +27,7 @@ export class World {
   /** Of every label so far, in order. */
   hash = 0x811c9dc5;
   readonly #heap: Event[] = [];
+  readonly #owed: Promise<unknown>[] = [];
   readonly #labels: { at: number; label: string }[] = [];
   #order = 0;
   #ids = 0;
@@ -74,8 +76,22 @@ export class World {
       this.happened += 1;
       this.note(event.label);
       happen();
-      await settled();
+      await this.settled();
       return true;
+    }
+  }
+
+  /** Nothing else happens before this answer has come: it is from outside, and has its own time. */
+  owe(answer: Promise<unknown>): void {
+    this.#owed.push(answer);
+  }
+
+  /** All that needs no time has happened, and no answer is owed. */
+  async settled(): Promise<void> {
+    await settled();
+    while (this.#owed.length > 0) {
+      await Promise.allSettled(this.#owed.splice(0));
+      await settled();
     }
   }
 
