@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { memoryStore } from "../src/store/memory.ts";
 import { pages } from "../src/store/pages.ts";
 import { sqliteStore } from "../src/store/sqlite.ts";
 import type { Store } from "../src/store/store.ts";
 import { createSession, notes, StoreWorld, TestDriver } from "../src/testing/store-world.ts";
+import { ground } from "./ground.ts";
 
 const root = await mkdtemp(join(tmpdir(), "pawl-large-"));
 after(() => rm(root, { recursive: true, force: true }));
@@ -40,7 +40,7 @@ test("R60: a log of 120 MB among 500 sessions is listed, read to its end and dri
 
 test("R60: a page is as long as its records are short, and none is left out at the seams", async () => {
   const world = new StoreWorld();
-  const store = memoryStore(world);
+  const store = ground().open({ effects: world, isAlive: world.isAlive });
   await createSession(store, "s");
   const driver = await TestDriver.take(store, "s", world.holder());
   const sizes = [10, 300_000, 10, 5_000_000, 10].flatMap((size, index) =>
@@ -60,7 +60,7 @@ test("R60: a page is as long as its records are short, and none is left out at t
 
 test("R60: a store that answers after an hour is slow, not damaged: all of the log comes, nothing is given up", async () => {
   const world = new StoreWorld();
-  const store = memoryStore(world);
+  const store = ground().open({ effects: world, isAlive: world.isAlive });
   await createSession(store, "s", ...Array.from({ length: 900 }, (_, index) => `${index}`));
   const slow: Pick<Store, "read"> = {
     read: (session, options) =>

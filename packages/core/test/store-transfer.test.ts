@@ -8,7 +8,6 @@ import { after, describe, test } from "node:test";
 import { decodeAll, encode } from "../src/log/codec.ts";
 import { checksum, type LogRecord } from "../src/log/envelope.ts";
 import { erasePayloadOf } from "../src/store/erasure.ts";
-import { memoryStore } from "../src/store/memory.ts";
 import { pages } from "../src/store/pages.ts";
 import { sqliteStore } from "../src/store/sqlite.ts";
 import type { Store } from "../src/store/store.ts";
@@ -16,6 +15,7 @@ import { exportSession, importSession } from "../src/store/transfer.ts";
 import { createSession, forkSession, notes, StoreWorld, TestDriver } from "../src/testing/store-world.ts";
 import { verify } from "../src/turn/verify.ts";
 import { corpusBlob, fillStore, turnEvents } from "./fixtures/store-content.ts";
+import { ground } from "./ground.ts";
 
 const root = await mkdtemp(join(tmpdir(), "pawl-transfer-"));
 after(() => rm(root, { recursive: true, force: true }));
@@ -36,9 +36,25 @@ async function sqlite(): Promise<Opened> {
 }
 
 const kinds: { [name: string]: () => Promise<Opened> } = {
-  memory: async () => ({ store: memoryStore(world), dir: "" }),
+  [ground().name]: async () => ({ store: empty(), dir: "" }),
   sqlite,
 };
+
+/** An empty store of whatever kind tests stand on. */
+function empty(): Store {
+  return ground().open({ effects: world, isAlive: world.isAlive });
+}
+
+/** Once on each kind of store. */
+function onEach(title: string, body: (store: Store) => Promise<void>): void {
+  for (const [kind, open] of Object.entries(kinds)) {
+    test(`${kind}: ${title}`, async () => {
+      const { store } = await open();
+      await body(store);
+      await store.close();
+    });
+  }
+}
 
 async function exported(store: Store, session: string): Promise<string[]> {
   const lines: string[] = [];
@@ -78,38 +94,37 @@ describe("export and import", () => {
     }
   }
 
-  test("under another id it begins as a fork of the original: the records stay, the first own one says so", async () => {
-    const { store } = await sqlite();
-    await fillStore(store);
-    const lines = await exported(store, "whole");
-    await importSession(store, lines, { session: "copy", now });
-    const [original, copy] = [await store.read("whole"), await store.read("copy")];
-    assert.deepEqual(copy.slice(0, -1), original);
-    const own = decodeAll(copy).at(-1);
-    const parent = { session: "whole", seq: original.length };
-    assert.deepEqual(own?.event, { type: "session.created", title: "a title", cwd: "/work", parent });
-    assert.equal((await store.get("copy"))?.epoch, 0);
-    await store.delete("whole");
-    assert.equal((await store.read("copy")).length, original.length + 1);
-    await importSession(store, await exported(store, "open"), { session: "later", now });
-    assert.equal((await store.get("later"))?.head.openTurn, undefined, "the turn is open elsewhere");
-    await store.close();
-  });
+  onEach(
+    "under another id it begins as a fork of the original: the records stay, the first own one says so",
+    async (store) => {
+      await fillStore(store);
+      const lines = await exported(store, "whole");
+      await importSession(store, lines, { session: "copy", now });
+      const [original, copy] = [await store.read("whole"), await store.read("copy")];
+      assert.deepEqual(copy.slice(0, -1), original);
+      const own = decodeAll(copy).at(-1);
+      const parent = { session: "whole", seq: original.length };
+      assert.deepEqual(own?.event, { type: "session.created", title: "a title", cwd: "/work", parent });
+      assert.equal((await store.get("copy"))?.epoch, 0);
+      await store.delete("whole");
+      assert.equal((await store.read("copy")).length, original.length + 1);
+      await importSession(store, await exported(store, "open"), { session: "later", now });
+      assert.equal((await store.get("later"))?.head.openTurn, undefined, "the turn is open elsewhere");
+    },
+  );
 
-  test("an id that exists is refused, with the way out", async () => {
-    const { store } = await sqlite();
+  onEach("an id that exists is refused, with the way out", async (store) => {
     await fillStore(store);
     const lines = await exported(store, "whole");
     await assert.rejects(importSession(store, lines, { now }), { code: "SESSION_EXISTS", message: /whole.*--session/ });
     await assert.rejects(importSession(store, lines, { session: "../x", now }), { code: "INVALID_INPUT" });
     const ancestor = await exported(store, "fork");
-    const elsewhere = importSession(memoryStore(world), ancestor, { session: "whole", now });
+    const elsewhere = importSession(empty(), ancestor, { session: "whole", now });
     await assert.rejects(elsewhere, { message: /line 2: .*ancestors/ });
-    await store.close();
   });
 
-  test("every damaged line is refused by its number, and nothing of the session is there", async () => {
-    const source = memoryStore(world);
+  onEach("every damaged line is refused by its number, and nothing of the session is there", async (store) => {
+    const source = empty();
     await fillStore(source);
     const lines = await exported(source, "whole");
     const last = lines.length;
@@ -132,7 +147,6 @@ describe("export and import", () => {
       ],
       [[...lines, lines[1] ?? ""], new RegExp(`line ${last + 1}: comes after the end`)],
     ];
-    const { store } = await sqlite();
     for (const [damaged, message] of wrong) {
       await assert.rejects(importSession(store, damaged, { now }), { code: "INVALID_INPUT", message });
       await assert.rejects(importSession(store, damaged, { now }), { message: /nothing was imported/ });
@@ -140,15 +154,14 @@ describe("export and import", () => {
     }
     assert.deepEqual(await store.list(), []);
     await importSession(store, [...lines, ""], { now });
-    await store.close();
   });
 
   test("R52: every cut of the file, at any line, is refused", async () => {
-    const source = memoryStore(world);
+    const source = empty();
     await fillStore(source);
     const lines = await exported(source, "fork");
     for (let count = 0; count < lines.length; count += 1) {
-      const target = memoryStore(world);
+      const target = empty();
       await assert.rejects(importSession(target, lines.slice(0, count), { now }), { code: "INVALID_INPUT" });
       assert.deepEqual(await target.list(), []);
     }
@@ -166,15 +179,12 @@ describe("export and import", () => {
       { from: 4, to: 7 },
       { from: 7, to: 9 },
     ]);
-    const target = memoryStore(world);
+    const target = empty();
     await importSession(target, lines, { now });
     assert.deepEqual(await exported(target, "whole"), lines);
-    await assert.rejects(
-      importSession(memoryStore(world), lines.with(0, lines[0]?.replace('"to":7', '"to":8') ?? ""), { now }),
-      {
-        message: /record 5 is missing, found 7/,
-      },
-    );
+    await assert.rejects(importSession(empty(), lines.with(0, lines[0]?.replace('"to":7', '"to":8') ?? ""), { now }), {
+      message: /record 5 is missing, found 7/,
+    });
     await store.close();
   });
 
@@ -186,7 +196,7 @@ describe("export and import", () => {
     const lines = await exported(store, "whole");
     const tail = { from: seq - 2, to: seq + 1 };
     assert.deepEqual(JSON.parse(lines[0] ?? "").absent, [tail]);
-    const target = memoryStore(world);
+    const target = empty();
     for (const [session, type] of [
       ["whole", "note.recorded"],
       ["copy", "session.created"],
@@ -197,14 +207,14 @@ describe("export and import", () => {
       assert.deepEqual(JSON.parse((await exported(target, session))[0] ?? "").absent, [tail]);
       await assert.rejects(async () => decodeAll(await target.read(session)), { code: "CORRUPT" });
     }
-    const again = memoryStore(world);
+    const again = empty();
     await importSession(again, await exported(target, "whole"), { now });
     assert.deepEqual(await again.read("whole"), await target.read("whole"), "carried once more, nothing is added");
     await store.close();
   });
 
   test("events out of order, which no driver could go on from, are refused by law and record; behind a hole they may be", async () => {
-    const source = memoryStore(world);
+    const source = empty();
     const started = (turn: string) => ({ type: "turn.started" as const, turn, inputs: [] });
     const events = [{ type: "session.created" as const }, started("turn-1"), started("turn-2")];
     await source.create({
@@ -213,17 +223,17 @@ describe("export and import", () => {
       records: encode(events, { session: "s", epoch: 0, expectedSeq: 0, time: now }),
     });
     const lines = await exported(source, "s");
-    await assert.rejects(importSession(memoryStore(world), lines, { now }), {
+    await assert.rejects(importSession(empty(), lines, { now }), {
       code: "INVALID_INPUT",
       message: /line 4: record 3 breaks L7 .*turn turn-2 starts while turn-1 is open; nothing/,
     });
     const head = { ...JSON.parse(lines[0] ?? ""), absent: [{ from: 1, to: 3 }] };
     const holed = [JSON.stringify(head), lines[1] ?? "", lines[3] ?? "", '{"end":{"records":2,"blobs":0}}'];
-    await importSession(memoryStore(world), holed, { now });
+    await importSession(empty(), holed, { now });
   });
 
   test("a field of another type than it has is refused by its line, its name and its value", async () => {
-    const source = memoryStore(world);
+    const source = empty();
     await fillStore(source);
     const lines = await exported(source, "whole");
     const wrong: [number, object, RegExp][] = [
@@ -238,7 +248,7 @@ describe("export and import", () => {
     ];
     for (const [at, change, message] of wrong) {
       const changed = JSON.stringify({ ...JSON.parse(lines[at - 1] ?? ""), ...change });
-      const target = memoryStore(world);
+      const target = empty();
       await assert.rejects(importSession(target, lines.with(at - 1, changed), { now }), {
         code: "INVALID_INPUT",
         message,
@@ -247,35 +257,34 @@ describe("export and import", () => {
     }
   });
 
-  test("payloads that are no text, erased ones and those of a newer version are carried as they are", async () => {
-    const source = memoryStore(world);
-    const odd = notes("s", 0, 0, "1", "2", "\u2028 and \ud83e\udd80", "4");
-    const [a, b, c, d] = odd;
-    assert.ok(a && b && c && d);
-    const reseal = (record: LogRecord): LogRecord => ({ ...record, checksum: checksum(record, record.payload) });
-    const future = { ...d, type: "future.fact", version: 9, payload: new Uint8Array([0xef, 0xbb, 0xbf, 0xff]) };
-    await source.create({ session: "s", head: {}, records: [a, b, c, reseal(future)] });
-    await erasePayloadOf(source, world.holder(), "s", 2);
-    const lines = await exported(source, "s");
-    const { store } = await sqlite();
-    await importSession(store, lines, { now });
-    assert.deepEqual(await store.read("s"), await source.read("s"));
-    await store.close();
-  });
+  onEach(
+    "payloads that are no text, erased ones and those of a newer version are carried as they are",
+    async (store) => {
+      const source = empty();
+      const odd = notes("s", 0, 0, "1", "2", "\u2028 and \ud83e\udd80", "4");
+      const [a, b, c, d] = odd;
+      assert.ok(a && b && c && d);
+      const reseal = (record: LogRecord): LogRecord => ({ ...record, checksum: checksum(record, record.payload) });
+      const future = { ...d, type: "future.fact", version: 9, payload: new Uint8Array([0xef, 0xbb, 0xbf, 0xff]) };
+      await source.create({ session: "s", head: {}, records: [a, b, c, reseal(future)] });
+      await erasePayloadOf(source, world.holder(), "s", 2);
+      const lines = await exported(source, "s");
+      await importSession(store, lines, { now });
+      assert.deepEqual(await store.read("s"), await source.read("s"));
+    },
+  );
 
-  test("a long session travels in pages", async () => {
-    const source = memoryStore(world);
+  onEach("a long session travels in pages", async (store) => {
+    const source = empty();
     await createSession(source, "s");
     const driver = await TestDriver.take(source, "s", world.holder());
     for (let batch = 0; batch < 3; batch += 1) await driver.append(...Array.from({ length: 900 }, (_, i) => `${i}`));
-    const { store } = await sqlite();
     await importSession(store, exportSession(source, "s"), { now });
     assert.deepEqual(await store.read("s", { limit: 9_000 }), await source.read("s", { limit: 9_000 }));
-    await store.close();
   });
 
   test("a session that is not there is not exported", async () => {
-    await assert.rejects(exported(memoryStore(world), "s"), { code: "SESSION_NOT_FOUND" });
+    await assert.rejects(exported(empty(), "s"), { code: "SESSION_NOT_FOUND" });
   });
 });
 
@@ -326,8 +335,7 @@ describe("erasing", () => {
     await store.close();
   });
 
-  test("nothing of an open turn, nothing without content, nothing while somebody drives", async () => {
-    const { store } = await sqlite();
+  onEach("nothing of an open turn, nothing without content, nothing while somebody drives", async (store) => {
     await fillStore(store);
     const holder = world.holder();
     await assert.rejects(erasePayloadOf(store, holder, "open", 2), { code: "SESSION_BUSY" });
@@ -340,13 +348,12 @@ describe("erasing", () => {
     await assert.rejects(erasePayloadOf(store, holder, "whole", 99), { code: "INVALID_INPUT", message: /not there/ });
     await assert.rejects(erasePayloadOf(store, holder, "fork", 2), { code: "INVALID_INPUT", message: /forked from/ });
     assert.equal((await store.get("whole"))?.lease, undefined, "the lease is given back");
-    await store.close();
   });
 });
 
 describe("pages", () => {
   test("strict where nothing is mended, over a mended hole where it is, also across the seams of pages", async () => {
-    const store = memoryStore(world);
+    const store = empty();
     const whole = notes("s", 0, 0, ...Array.from({ length: 1_500 }, (_, i) => `${i}`));
     const left = whole.filter(({ seq }) => seq < 998 || seq > 1_003);
     async function* batches(records: LogRecord[]): AsyncGenerator<LogRecord[]> {
@@ -362,7 +369,7 @@ describe("pages", () => {
       return seqs;
     };
     await assert.rejects(seen("s"), { code: "CORRUPT", message: /record 998 is missing/ });
-    const renamed = memoryStore(world);
+    const renamed = empty();
     await renamed.restore({ session: "s", head: {}, batches: batches([...left, ...repaired]) });
     const seqs: number[] = [];
     for await (const { entries } of pages(renamed, "s")) seqs.push(...entries.map((entry) => entry.seq));

@@ -4,6 +4,7 @@ import { isPawlError } from "../src/error.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { finish, say } from "../src/testing/model.ts";
 import { forkSession, openSession } from "../src/turn/session.ts";
+import { sampler } from "./ground.ts";
 import { Outside, play, scenarios, toolsOf } from "./turn-scenario.ts";
 import { agentOf, assertLawful, eventsOf, TurnWorld } from "./turn-world.ts";
 
@@ -14,6 +15,7 @@ const answer = () =>
   ]);
 
 describe("fork", () => {
+  const isSampled = sampler();
   for (const scenario of scenarios) {
     test(`R42: ${scenario.title}: forked at every seq, driven, the parent untouched`, async () => {
       const world = new TurnWorld();
@@ -23,6 +25,7 @@ describe("fork", () => {
       const parent = await other.entries();
       const ran = new Map(stage.outside.entered);
       for (let seq = 1; seq <= parent.length; seq += 1) {
+        if (!isSampled()) continue;
         const child = await forkSession(world.process(), { session: "s", seq }, `at-${seq}`);
         const agent = { ...answer(), tools: toolsOf(stage, scenario) };
         const result = await world.effects.run(child.run(agent, "here?").result);

@@ -8,6 +8,7 @@ import { defineTool } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
 import { openSession } from "../src/turn/session.ts";
 import { emptyTranscript, readItem, transcriptOf } from "../src/view/transcript.ts";
+import { runsOf } from "./ground.ts";
 import { agentOf, assertLawful, TurnWorld } from "./turn-world.ts";
 
 const reset = { fail: Object.assign(new Error("reset"), { code: "ECONNRESET" }) };
@@ -96,6 +97,6 @@ test("L2 L4 L10: random turns over several lives: lawful, prefixes keep their by
           assert.deepEqual(later.slice(0, sent[index - 1]?.length ?? 0), sent[index - 1] ?? []);
       },
     ),
-    { numRuns: 80 },
+    { numRuns: runsOf(80) },
   );
 });

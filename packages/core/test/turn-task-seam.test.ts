@@ -9,6 +9,7 @@ import { defineTool, type Tool, type ToolSet } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
 import { forkSession, openSession, type Runtime, type Session } from "../src/turn/session.ts";
 import { type Subagent, taskTool } from "../src/turn/task.ts";
+import { sampler } from "./ground.ts";
 import { assertLawful, deferred, eventsOf, outputText, TurnWorld } from "./turn-world.ts";
 
 const schema = { type: "object" as const };
@@ -102,7 +103,8 @@ async function resultsOf(session: Session): Promise<string[]> {
 
 for (const shape of ["twins", "nested"] as const) {
   describe(`${shape}: killed at any append`, () => {
-    async function crashed(family: Family, fault: StoreFault): Promise<boolean> {
+    /** Says how often it appended. */
+    async function crashed(family: Family, fault?: StoreFault): Promise<number> {
       const { world } = family;
       await world.session();
       const store = faultyStore(world.store, fault);
@@ -110,16 +112,18 @@ for (const shape of ["twins", "nested"] as const) {
       const session = await openSession(process, "s");
       await world.effects.run(session.run(family[shape](process), "go", { id: "in_go" }).result).catch(() => {});
       process.die();
-      return store.failed;
+      return store.appends;
     }
     const sessions = 3;
+    const isSampled = sampler();
 
     for (const where of ["before", "inside", "after"] as const) {
       test(`${where} it, taken over: each task has one child, and no write runs twice`, async () => {
-        let append = 1;
-        for (; ; append += 1) {
+        const appends = await crashed(new Family());
+        for (let append = 1; append <= appends; append += 1) {
+          if (!isSampled()) continue;
           const family = new Family();
-          if (!(await crashed(family, { append, where, lasts: "for-good" }))) break;
+          await crashed(family, { append, where, lasts: "for-good" });
           const { world } = family;
           const at = `append ${append} ${where}`;
           const process = world.process();
@@ -134,13 +138,15 @@ for (const shape of ["twins", "nested"] as const) {
           assert.equal((await world.store.list()).length, sessions, at);
           await family.assertAllClosed(at);
         }
-        assert.ok(append > 10, `only ${append} appends`);
+        assert.ok(appends > 10, `only ${appends} appends`);
       });
 
       test(`${where} it, closed: none of them is left open, nothing runs`, async () => {
-        for (let append = 1; ; append += 1) {
+        const appends = await crashed(new Family());
+        for (let append = 1; append <= appends; append += 1) {
+          if (!isSampled()) continue;
           const family = new Family();
-          if (!(await crashed(family, { append, where, lasts: "for-good" }))) break;
+          await crashed(family, { append, where, lasts: "for-good" });
           const { world } = family;
           const process = world.process();
           const session = await openSession(process, "s");
@@ -202,6 +208,28 @@ describe("a task that is stopped", () => {
   });
 });
 
+/**
+ * Its process died with both children open, one of them before its body was entered: that is `childId`. At which append that
+ * is so differs where a store answers in its own time.
+ */
+async function orphaned(): Promise<{ family: Family; session: Session; childId: string }> {
+  for (let tries = 0; tries < 60; tries += 1) {
+    const family = new Family();
+    const { world } = family;
+    const session = await world.session();
+    const fault: StoreFault = { append: 4 + (tries % 3), where: "after", lasts: "for-good" };
+    const dying = world.process(faultyStore(world.store, fault));
+    const turn = (await openSession(dying, "s")).run(family.twins(dying), "go", { id: "in_go" });
+    await world.effects.run(turn.result).catch(() => {});
+    dying.die();
+    const open = [];
+    for (const child of await family.children()) if ((await child.summary())?.head.openTurn) open.push(child);
+    for (const child of open.length === 2 ? open : [])
+      if (eventsOf(await child.entries(), "tool.entered").length === 0) return { family, session, childId: child.id };
+  }
+  return assert.fail("no append leaves both children open");
+}
+
 describe("what others do to a child meanwhile", () => {
   test("deleted by a person while it acts: the parent is told, and goes on", async () => {
     const family = new Family();
@@ -226,12 +254,8 @@ describe("what others do to a child meanwhile", () => {
   });
 
   test("deleted after the process died: whoever resumes is told, and no second one is made", async () => {
-    const family = new Family();
+    const { family, session } = await orphaned();
     const { world } = family;
-    const session = await world.session();
-    const dying = world.process(faultyStore(world.store, { append: 7, where: "after", lasts: "for-good" }));
-    await world.effects.run((await openSession(dying, "s")).run(family.twins(dying), "go").result).catch(() => {});
-    dying.die();
     for (const child of await family.children()) await world.store.delete(child.id);
     const process = world.process();
     const turn = (await openSession(process, "s")).resume(family.twins(process));
@@ -243,23 +267,14 @@ describe("what others do to a child meanwhile", () => {
   });
 
   test("driven by another process: the parent's call says so, and nothing runs twice", async () => {
-    const family = new Family();
+    const { family, session, childId } = await orphaned();
     const { world } = family;
-    const session = await world.session();
-    const fault: StoreFault = { append: 7, where: "after", lasts: "for-good" };
-    const dying = world.process(faultyStore(world.store, fault));
-    await world.effects
-      .run((await openSession(dying, "s")).run(family.twins(dying), "go", { id: "in_go" }).result)
-      .catch(() => {});
-    dying.die();
-    const children = (await world.store.list()).filter(({ session, head }) => session !== "s" && head.openTurn);
-    const childId = children[0]?.session ?? "";
-    assert.notEqual(childId, "", "a child is open");
     const { promise, resolve } = deferred();
     family.gate = promise;
     const other = world.process();
+    const before = family.acts.length;
     const theirs = world.effects.run((await openSession(other, childId)).resume(family.worker().agent).result);
-    await family.acting();
+    await family.acting(before + 1);
     const process = world.process();
     const { outcome } = await world.effects.run((await openSession(process, "s")).resume(family.twins(process)).result);
     assert.equal(outcome.type, "completed");

@@ -11,6 +11,7 @@ import { call, finish, type ScriptEntry, type ScriptStep, say, think } from "../
 import { defineTool } from "../src/tool/tool.ts";
 import { openSession, type Turn } from "../src/turn/session.ts";
 import { transcriptOf } from "../src/view/transcript.ts";
+import { runsOf } from "./ground.ts";
 import { agentOf, assertLawful, TurnWorld } from "./turn-world.ts";
 import { pass, pause, slowly, Watching } from "./watch-world.ts";
 
@@ -162,7 +163,7 @@ test("L2 L3: whatever breaks, whoever dies and takes over, watchers see what the
       }
       assert.equal(world.effects.waiting, 0, "nothing polls an idle session");
     }),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 

@@ -5,12 +5,12 @@ import { type Entry, PROTOCOLS } from "@pawl/model-server";
 import { encode } from "../src/log/codec.ts";
 import type { LogEvent } from "../src/log/event.ts";
 import { nodeEffects } from "../src/node/effects.ts";
-import { memoryStore } from "../src/store/memory.ts";
 import { fakeHolder } from "../src/testing/fake.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { defineTool } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
 import { createSession, forkSession, openSession, type Runtime, type Session } from "../src/turn/session.ts";
+import { ground } from "./ground.ts";
 import {
   attemptEnded,
   attemptStarted,
@@ -101,7 +101,7 @@ for (const protocol of PROTOCOLS) {
           { script: { entries: [asking], fallback: [{ text: "done" }, { finish: "stop" }] } },
           async (server) => {
             const effects = nodeEffects();
-            const runtime: Runtime = { store: memoryStore({ clock: effects.clock }), effects, holder: fakeHolder() };
+            const runtime: Runtime = { store: ground().open({ effects }), effects, holder: fakeHolder() };
             const session = await createSession(faulty?.(runtime, calls) ?? runtime);
             const plain: Agent = { model: modelOf(server, protocol), ...acting(() => "ok") };
             const failed = await session.run({ ...plain, ...agent?.(session) }, "go").result;
@@ -143,7 +143,7 @@ for (const protocol of PROTOCOLS) {
   test(`L1 L3 R40: ${protocol}: a closed turn of an old log, two of three calls unanswered: valid on the wire, unchanged on disk`, async () => {
     await serving({ script: { entries: [], fallback: [{ text: "done" }, { finish: "stop" }] } }, async (server) => {
       const effects = nodeEffects();
-      const store = memoryStore({ clock: effects.clock });
+      const store = ground().open({ effects });
       const records = logOf(inconsistent).flatMap(({ seq, event }) =>
         encode([event], { session: "s", epoch: 0, expectedSeq: seq - 1, time: 1 }),
       );

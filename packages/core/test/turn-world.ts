@@ -1,4 +1,4 @@
-/** The small world of turn tests: a memory store, fake time, one session, and short ways to look at its log. */
+/** The small world of turn tests: an empty store, fake time, one session, and short ways to look at its log. */
 import assert from "node:assert/strict";
 import { unpaired } from "../src/context/laws.ts";
 import { contextFold, promptOf } from "../src/context/projection.ts";
@@ -7,13 +7,13 @@ import type { Effects } from "../src/effects.ts";
 import type { LogEntry } from "../src/log/envelope.ts";
 import type { EventOf, EventType, ToolOutput } from "../src/log/event.ts";
 import { runFold } from "../src/log/fold.ts";
-import { memoryStore } from "../src/store/memory.ts";
 import type { Holder, Store } from "../src/store/store.ts";
-import { FakeEffects, fakeHolder } from "../src/testing/fake.ts";
+import { type FakeEffects, fakeHolder } from "../src/testing/fake.ts";
 import { type ScriptEntry, type ScriptedModel, scriptedModel } from "../src/testing/model.ts";
 import type { Agent } from "../src/turn/agent.ts";
 import { createSession, openSession, type Runtime, type Session } from "../src/turn/session.ts";
 import { verify } from "../src/turn/verify.ts";
+import { ground } from "./ground.ts";
 
 export class TurnWorld {
   readonly effects: FakeEffects;
@@ -22,10 +22,9 @@ export class TurnWorld {
   #holders = 0;
   readonly store: Store;
 
-  /** `open` brings another store than the one in memory; whatever it waits for belongs to what `effects` settles. */
-  constructor(effects = new FakeEffects(), open: (world: TurnWorld) => Store = memoryStoreOf) {
-    this.effects = effects;
-    const store = open(this);
+  constructor() {
+    this.effects = ground().effects();
+    const store = ground().open(this);
     const post = store.post.bind(store);
     store.post = async (session, one) => {
       const said = await post(session, one);
@@ -62,10 +61,6 @@ export class TurnWorld {
   open(id = "s"): Promise<Session> {
     return openSession(this.process(), id);
   }
-}
-
-function memoryStoreOf({ effects: { clock }, isAlive }: TurnWorld): Store {
-  return memoryStore({ clock, isAlive });
 }
 
 /** The deadline that marks a tool body among other timers. */

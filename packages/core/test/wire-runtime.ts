@@ -9,7 +9,6 @@ import {
   type Effects,
   type EventOf,
   type LogEntry,
-  memoryStore,
   type Runtime,
   type Session,
   type TurnResult,
@@ -18,6 +17,7 @@ import {
 import { nodeEffects } from "../src/node/effects.ts";
 import { validateJsonSchema } from "../src/node/validate.ts";
 import { fakeHolder } from "../src/testing.ts";
+import { ground } from "./ground.ts";
 import { type Edge, modelOf } from "./wire-provider.ts";
 
 /** Unlike any other deadline of the runtime, so that its timers are known by it. */
@@ -68,7 +68,7 @@ export async function worldOf(
   changes: Partial<Agent> = {},
 ): Promise<World> {
   const effects = new WireEffects();
-  const runtime: Runtime = { store: memoryStore({ clock: effects.clock }), effects, holder: fakeHolder() };
+  const runtime: Runtime = { store: ground().open({ effects }), effects, holder: fakeHolder() };
   const entered: string[] = [];
   const tool = (name: string, effect: "read" | "write") =>
     defineTool({

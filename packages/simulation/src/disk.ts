@@ -1,8 +1,9 @@
 /**
- * The one store of a world, as it fails: before a write, after it, for want of space. Between processes and the memory
- * store of core, which knows none of this.
+ * The one store of a world, as it fails: before a write, after it, for want of space. Between processes and a store that
+ * knows none of this.
  */
-import { memoryStore, PawlError, type Store } from "@pawl/core";
+import { PawlError, type Store } from "@pawl/core";
+import type { Ground } from "./ground.ts";
 import type { Referee } from "./referee.ts";
 import type { Settings } from "./settings.ts";
 import type { World } from "./world.ts";
@@ -27,21 +28,28 @@ const writes: ReadonlySet<StoreCall> = new Set<StoreCall>([
 /** How long a disk stays full: longer than a lease, shorter than a driver's patience. */
 const fullMs = 40_000;
 
+/** An empty store, and whether it answers at once. */
+export interface Opened {
+  store: Store;
+  answers: Ground["answers"];
+}
+
 export class Disk {
   readonly store: Store;
   readonly #world: World;
   readonly #settings: Settings;
   readonly #referee: Referee;
+  readonly #answers: Ground["answers"];
   #full = false;
   /** Nothing fails any more. */
   calm = false;
 
-  constructor(world: World, settings: Settings, referee: Referee, isAlive: (holder: string) => boolean | undefined) {
+  constructor(world: World, settings: Settings, referee: Referee, { store, answers }: Opened) {
     this.#world = world;
     this.#settings = settings;
     this.#referee = referee;
-    const clock = { now: () => startOfTime + world.now, monotonic: () => world.now };
-    this.store = memoryStore({ clock, isAlive: ({ id }) => isAlive(id) });
+    this.store = store;
+    this.#answers = answers;
   }
 
   fill(): void {
@@ -60,7 +68,9 @@ export class Disk {
       if (this.#full) throw new PawlError("STORE_FULL", "the disk is full");
       if (random.chance(name === "append" ? appendBefore / 4 : otherCalls / 4)) throw unavailable(name, "before");
     }
-    const result: unknown = await (this.store[name] as (...given: unknown[]) => Promise<unknown>)(...given);
+    const answer = (this.store[name] as (...given: unknown[]) => Promise<unknown>)(...given);
+    if (this.#answers === "later") this.#world.owe(answer);
+    const result: unknown = await answer;
     this.#referee.performed(name, given, result);
     if (!this.calm && name === "append" && random.chance(appendAfter / 4)) throw unavailable(name, "after");
     return result;

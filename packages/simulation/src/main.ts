@@ -4,17 +4,19 @@
  *   npm run simulate -- --seeds 1..1000000     a range, with a line of progress
  *   npm run simulate -- --seed 324             one schedule: its settings, what broke, what had happened
  *   npm run simulate -- --seed 324 --set '{"fork":0}'
+ *   npm run simulate -- --seeds 1..2000 --store postgres://postgres@localhost/db     or sqlite: the same worlds on another store
  */
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { OrderError, orderOf } from "./order.ts";
+import { groundOf } from "./ground.ts";
+import { type Order, OrderError, orderOf } from "./order.ts";
 import { type Result, runSchedule } from "./schedule.ts";
 import type { Settings } from "./settings.ts";
 import { shrink } from "./shrink.ts";
 import type { Range, Report } from "./worker.ts";
 
-/** Seeds handed to a worker at once. */
-const portion = 100;
+/** Seeds handed to a worker at once; a store that answers from elsewhere takes a hundred times as long for each. */
+const portionOf = (store: string) => (store === "memory" ? 100 : 10);
 /**
  * Of a worker's engine. A schedule is made of short-lived things: with room for them the collector has a fifth of the work, and
  * it does that itself, since each core has a worker already, and helpers would only take its time. Threads of one process
@@ -27,7 +29,7 @@ const enough = 20;
 async function main(): Promise<number> {
   try {
     const order = orderOf(process.argv.slice(2));
-    return await (order.kind === "one" ? one(order.seed, order.change) : many(order.range, order.workers));
+    return await (order.kind === "one" ? one(order) : many(order));
   } catch (error) {
     if (!(error instanceof OrderError)) throw error;
     process.stderr.write(`${error.message}\n`);
@@ -35,8 +37,10 @@ async function main(): Promise<number> {
   }
 }
 
-async function one(seed: number, change: Partial<Settings>): Promise<number> {
-  const result = await runSchedule(seed, change);
+async function one({ seed, change, store }: Order & { kind: "one" }): Promise<number> {
+  const ground = await groundOf(store);
+  const result = await runSchedule(seed, change, undefined, ground);
+  await ground.close();
   tell(result, change);
   return result.breaches.length === 0 ? 0 : 1;
 }
@@ -56,7 +60,7 @@ function tell({ seed, settings, breaches, labels, hash, happened, records }: Res
   console.log(`again: npm run simulate -- --seed ${seed}${set}`);
 }
 
-async function many({ from, to }: Range, workers: number): Promise<number> {
+async function many({ range: { from, to }, workers, store }: Order & { kind: "many" }): Promise<number> {
   const began = performance.now();
   // As it is loaded now: the working tree may move on during a long run.
   const commit = commitOf();
@@ -74,10 +78,12 @@ async function many({ from, to }: Range, workers: number): Promise<number> {
   const progress = setInterval(() => process.stderr.write(`${line()}\n`), 10_000);
   await Promise.all(
     Array.from({ length: workers }, async () => {
-      const worker = fork(new URL("./worker.ts", import.meta.url), { execArgv: [...process.execArgv, ...engine] });
+      const worker = fork(new URL("./worker.ts", import.meta.url), [store], {
+        execArgv: [...process.execArgv, ...engine],
+      });
       const ended = once(worker, "exit");
       while (next <= to && !stopped && sum.broken.length < enough) {
-        const range = { from: next, to: Math.min(to, next + portion - 1) };
+        const range = { from: next, to: Math.min(to, next + portionOf(store) - 1) };
         next = range.to + 1;
         const report = await ask(worker, range, ended);
         sum.schedules += report.schedules;
@@ -95,20 +101,24 @@ async function many({ from, to }: Range, workers: number): Promise<number> {
   const { schedules, records, happened, broken } = sum;
   const done = `seeds ${from}..${next - 1}: ${schedules} schedules, ${records} records, ${happened} events`;
   console.log(`${done}, ${seconds().toFixed(1)} s, ${speed()} a second, ${broken.length} broken, commit ${commit}`);
-  if (next <= to) console.log(`the rest: npm run simulate -- --seeds ${next}..${to}`);
-  const judgement = await judged(sum);
+  const on = store === "memory" ? "" : ` --store ${store}`;
+  if (next <= to) console.log(`the rest: npm run simulate -- --seeds ${next}..${to}${on}`);
+  const judgement = await judged(sum, store);
   // As a shell counts a run that was interrupted: whoever chains runs must not take it for a whole one.
   return judgement === 0 && next <= to ? 130 : judgement;
 }
 
-async function judged({ broken, unsteady }: Report): Promise<number> {
-  for (const seed of unsteady) console.log(`seed ${seed} did not do the same twice`);
+async function judged({ broken, unsteady }: Report, store: string): Promise<number> {
+  const as = store === "memory" ? "twice" : "as in memory";
+  for (const seed of unsteady) console.log(`seed ${seed} did not do the same ${as}`);
   const [first] = broken.sort((a, b) => a.seed - b.seed);
   for (const { seed, law, message } of broken) console.log(`seed ${seed}: ${law}: ${message.split("\n")[0]}`);
   if (first) {
-    const whole = await runSchedule(first.seed);
-    const change = await shrink(whole);
-    tell(await runSchedule(first.seed, change), change);
+    const ground = await groundOf(store);
+    const run = (seed: number, change?: Partial<Settings>) => runSchedule(seed, change, undefined, ground);
+    const change = await shrink(await run(first.seed), run);
+    tell(await run(first.seed, change), change);
+    await ground.close();
   }
   return broken.length + unsteady.length === 0 ? 0 : 1;
 }

@@ -6,8 +6,8 @@ import { drawSettings, type Settings } from "./settings.ts";
 import type { Range } from "./worker.ts";
 
 export type Order =
-  | { kind: "one"; seed: number; change: Partial<Settings> }
-  | { kind: "many"; range: Range; workers: number };
+  | { kind: "one"; seed: number; change: Partial<Settings>; store: string }
+  | { kind: "many"; range: Range; workers: number; store: string };
 
 /** Its message is one line for whoever typed the command. */
 export class OrderError extends Error {}
@@ -18,8 +18,10 @@ const quickSeeds = "1..20000";
 const mostWorkers = 256;
 
 export function orderOf(argv: readonly string[]): Order {
-  const { seeds, seed, set, workers } = optionsOf(argv);
-  if (seed !== undefined) return { kind: "one", seed: whole("--seed", seed), change: changeOf(set ?? "{}") };
+  const { seeds, seed, set, workers, store } = optionsOf(argv);
+  if (!/^(memory|sqlite|postgres(ql)?:\/\/.+)$/.test(store))
+    throw new OrderError(`--store is memory, sqlite or postgres://..., is ${JSON.stringify(store)}`);
+  if (seed !== undefined) return { kind: "one", seed: whole("--seed", seed), change: changeOf(set ?? "{}"), store };
   if (set !== undefined) throw new OrderError("--set changes one schedule: name it with --seed N");
   const range = /^(\d+)\.\.(\d+)$/.exec(seeds);
   const [from, to] = [Number(range?.[1]), Number(range?.[2])];
@@ -28,7 +30,7 @@ export function orderOf(argv: readonly string[]): Order {
   const count = whole("--workers", workers);
   if (count < 1 || count > mostWorkers)
     throw new OrderError(`--workers is 1 to ${mostWorkers}, is ${JSON.stringify(workers)}`);
-  return { kind: "many", range: { from, to }, workers: count };
+  return { kind: "many", range: { from, to }, workers: count, store };
 }
 
 function optionsOf(argv: readonly string[]) {
@@ -39,11 +41,12 @@ function optionsOf(argv: readonly string[]) {
         seeds: { type: "string", default: quickSeeds },
         seed: { type: "string" },
         set: { type: "string" },
+        store: { type: "string", default: "memory" },
         workers: { type: "string", default: String(availableParallelism()) },
       },
     }).values;
   } catch (error) {
-    throw new OrderError(`${(error as Error).message}; known are --seeds, --seed, --set and --workers`);
+    throw new OrderError(`${(error as Error).message}; known are --seeds, --seed, --set, --store and --workers`);
   }
 }
 

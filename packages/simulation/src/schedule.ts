@@ -5,7 +5,8 @@
  * an end within a bound, and take a new input.
  */
 import { createSession, type Store } from "@pawl/core";
-import { Disk } from "./disk.ts";
+import { Disk, startOfTime } from "./disk.ts";
+import { type Ground, memoryGround } from "./ground.ts";
 import { type Drive, People } from "./people.ts";
 import type { Plot } from "./plot.ts";
 import { type Breach, Referee } from "./referee.ts";
@@ -40,7 +41,12 @@ const tries = 8;
 /** Longer than a lease that nobody gives back. */
 const patienceMs = 20_000;
 
-export async function runSchedule(seed: number, change: Partial<Settings> = {}, plot?: Plot): Promise<Result> {
+export async function runSchedule(
+  seed: number,
+  change: Partial<Settings> = {},
+  plot?: Plot,
+  ground: Ground = memoryGround,
+): Promise<Result> {
   // Between schedules the event loop turns once: what the engine tidies up, it tidies up there.
   await new Promise((resolve) => setImmediate(resolve));
   const world = new World(seed);
@@ -48,7 +54,12 @@ export async function runSchedule(seed: number, change: Partial<Settings> = {}, 
   const referee = new Referee(world, { steady: settings.clockJump === 0 });
   const people: { now?: People } = {};
   const isAlive = (holder: string) => people.now?.processes.find(({ name }) => name === holder)?.alive;
-  const disk = new Disk(world, settings, referee, (holder) => (isAlive(holder) === false ? false : undefined));
+  const store = await ground.open({
+    // Whole milliseconds: stores keep no others.
+    clock: { now: () => Math.floor(startOfTime + world.now), monotonic: () => world.now },
+    isAlive: ({ id }) => (isAlive(id) === false ? false : undefined),
+  });
+  const disk = new Disk(world, settings, referee, { store, answers: ground.answers });
   const town = new People(world, disk, settings, referee, plot);
   people.now = town;
   await goWild(world, town, settings, plot);

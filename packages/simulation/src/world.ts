@@ -3,7 +3,8 @@
  *
  * Owns: the clock, the order, the trace. Does not own: what happens. Invariants:
  * 1. Nothing happens but by an event; events of one moment happen in the order in which they were set.
- * 2. The same seed gives the same trace: no real time, no other randomness, no I/O.
+ * 2. The same seed gives the same trace: no real time, no other randomness, and no I/O but a store's, whose answers are
+ *    waited for one by one.
  */
 import { Random } from "./random.ts";
 
@@ -28,6 +29,7 @@ export class World {
   /** Of every label so far, in order. */
   hash = 0x811c9dc5;
   readonly #heap: Event[] = [];
+  readonly #owed: Promise<unknown>[] = [];
   /** Of the last labels, each in the place of the one that is `keptLabels` older. */
   readonly #labels: { at: number; who: string; label: string }[] = [];
   #noted = 0;
@@ -85,7 +87,7 @@ export class World {
       process.nextTick(settle);
     };
     // Behind a tick no promise is waiting; what happens next happens in a promise's turn again, so that ticks wait for it.
-    const settle = (): void => void atOnce.then(next);
+    const settle = (): void => void (this.#owed.length === 0 ? atOnce : this.#paid()).then(next);
     process.nextTick(settle);
     return promise;
   }
@@ -103,6 +105,19 @@ export class World {
       this.note(event.label, event.who);
       happen();
       return true;
+    }
+  }
+
+  /** Nothing else happens before this answer has come: it is from outside, and has its own time. */
+  owe(answer: Promise<unknown>): void {
+    this.#owed.push(answer);
+  }
+
+  /** No answer is owed any more, and all that followed from them without time has happened. */
+  async #paid(): Promise<void> {
+    while (this.#owed.length > 0) {
+      await Promise.allSettled(this.#owed.splice(0));
+      await settled();
     }
   }
 

@@ -11,12 +11,17 @@ describe("an order", () => {
   test("one schedule, with what is to be different", () => {
     const change = { fork: 0, eager: true, preset: "replace" };
     const order = orderOf(["--seed", "324", "--set", JSON.stringify(change)]);
-    assert.deepEqual(order, { kind: "one", seed: 324, change });
+    assert.deepEqual(order, { kind: "one", seed: 324, change, store: "memory" });
   });
 
   test("a range, on as many threads as are asked for", () => {
     const order = orderOf(["--seeds", "5..5", "--workers", "3"]);
-    assert.deepEqual(order, { kind: "many", range: { from: 5, to: 5 }, workers: 3 });
+    assert.deepEqual(order, { kind: "many", range: { from: 5, to: 5 }, workers: 3, store: "memory" });
+  });
+
+  test("on another store", () => {
+    for (const store of ["sqlite", "postgres://postgres@127.0.0.1:5432/db"])
+      assert.equal(orderOf(["--seed", "1", "--store", store]).store, store);
   });
 
   const refused: [string[], RegExp][] = [
@@ -31,6 +36,7 @@ describe("an order", () => {
     [["--seed", "1", "--set", '{"frok":0}'], /--set has no "frok"; known are appendBefore, /],
     [["--seed", "1", "--set", '{"fork":"no"}'], /--set: fork is a number, is "no"/],
     [["--seed", "1", "--set", '{"preset":"all"}'], /--set: preset is default or replace or preserve, is "all"/],
+    [["--store", "mysql://db"], /--store is memory, sqlite or postgres:\/\/\.\.\., is "mysql:\/\/db"/],
     [["--set", "{}"], /--set changes one schedule/],
     [["--speed", "9"], /known are --seeds/],
     [["7"], /known are --seeds/],
