@@ -1,4 +1,5 @@
 /** `@pawl/postgres`: sessions in PostgreSQL, which any machine's process may drive. */
 
-export type { Pool, PoolClient } from "./pool-database.ts";
+export type { PoolClient } from "./client.ts";
+export type { Pool } from "./pool-database.ts";
 export { type PostgresStore, type PostgresStoreOptions, postgresStore } from "./store.ts";

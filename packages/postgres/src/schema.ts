@@ -112,12 +112,14 @@ export async function migrate(link: Link, schema: string): Promise<void> {
     const from = await formatOf(link.query, schema);
     if (from === format) return;
     if (from > format) throw tooNew(schema, from);
-    await link.transaction((query) => takeSteps(query, schema, from));
+    await link.transaction((query) => takeSteps(query, schema, from), "slow");
   }
 }
 
 /** Does nothing where somebody else has taken a step since `from` was read: a new transaction sees what there is now. */
 async function takeSteps(query: Query, schema: string, from: number): Promise<void> {
+  // A large schema takes its time, and whoever comes second waits for it.
+  await query("SET LOCAL lock_timeout = 0");
   await query("SELECT pg_advisory_xact_lock($1::bigint)", [migrationLock]);
   const there = await isThere(query, schema);
   if (from === 0) {

@@ -39,6 +39,7 @@ import {
   type Timers,
 } from "@pawl/core/store";
 import { Appender } from "./append.ts";
+import type { Asking } from "./client.ts";
 import type { Database } from "./database.ts";
 import { Erasing } from "./erasing.ts";
 import { storeFault } from "./fault.ts";
@@ -68,7 +69,10 @@ export interface PostgresStoreOptions {
   mode?: "own" | "pooled";
   /** How long an operation waits for a server that is away, ms; default 10,000: shorter than a lease. */
   patienceMs?: number;
-  /** How long one statement may be without an answer before its connection counts as lost, ms; default 30,000. */
+  /**
+   * How long a statement's connection may move no byte before it counts as dead, ms; default 8,000: a lease outlives it. With
+   * `url` a statement waits for a lock for 0.6 of it.
+   */
   answerMs?: number;
   /** For tests; default: the database's. */
   clock?: Clock;
@@ -85,8 +89,8 @@ export interface PostgresStore extends Store {
 }
 
 const defaultPatienceMs = 10_000;
-/** The largest batch over a slow line takes seconds; a row that another transaction keeps locked for longer is no good sign. */
-const defaultAnswerMs = 30_000;
+/** No statement of ours keeps a healthy server busy for so long; a dead line is found out while our leases hold. */
+const defaultAnswerMs = 8_000;
 
 /** Opens the store, and makes or migrates its schema. Fails with STORE_UNAVAILABLE, saying why. */
 export async function postgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
@@ -97,21 +101,22 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
     answerMs = defaultAnswerMs,
   } = options;
   const name = schemaName(schema);
-  const link = new Link(databaseOf(options), name, timers, { patienceMs, answerMs });
+  const link = new Link(databaseOf(options, { timers, answerMs }), name, timers, patienceMs);
+  const store = new DatabaseStore(options, link, timers, schema);
   try {
-    await link.run(() => migrate(link, name));
-    const store = new DatabaseStore(options, link, timers, schema);
+    // First: behind a pooler nothing else would mean what it says.
     await store.connect();
+    await link.run(() => migrate(link, name));
     return store;
   } catch (error) {
-    await link.close(async () => {}).catch(() => {});
+    await store.close().catch(() => {});
     throw storeFault(error);
   }
 }
 
-function databaseOf({ url, pool, connections, mode = "own" }: PostgresStoreOptions): Database {
-  if (pool) return poolDatabase(pool, mode);
-  return urlDatabase(url ?? "", { mode, ...(connections === undefined ? {} : { connections }) });
+function databaseOf({ url, pool, connections, mode = "own" }: PostgresStoreOptions, asking: Asking): Database {
+  if (pool) return poolDatabase(pool, { mode, ...asking });
+  return urlDatabase(url ?? "", { mode, ...asking, ...(connections === undefined ? {} : { connections }) });
 }
 
 class DatabaseStore implements PostgresStore {
@@ -161,9 +166,7 @@ class DatabaseStore implements PostgresStore {
   }
 
   #ordered<T>(lane: string, attempt: (uncertain: boolean) => Promise<T>): Promise<T> {
-    this.#link.assertOpen();
-    // Accepted now, though others of this session go first: `close` waits for it.
-    return this.#link.accept(this.#lanes.after(lane, () => this.#link.tries(attempt)));
+    return this.#link.inTurn((work) => this.#lanes.after(lane, work), attempt);
   }
 
   async restore(restored: RestoreSession): Promise<void> {

@@ -149,6 +149,8 @@ async function failStep(driver: Driver, error: unknown): Promise<void> {
   if (isPawlError(error) && silent.has(error.code)) throw error;
   // What began before its message was whole records its own result: before the step is closed, not after.
   await Promise.allSettled(driver.running.values());
+  // Where others wait to take over, a store that was away for a while costs no turn: it stays open, and goes on.
+  if (driver.handover && isPawlError(error, "STORE_UNAVAILABLE")) throw error;
   const failure = stepFailure(error);
   try {
     if (await recordFailure(driver, failure, unrecordedFacts)) return;
