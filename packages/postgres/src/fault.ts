@@ -27,11 +27,13 @@ const refusedStates: ReadonlySet<string> = new Set([
 const lostStates: ReadonlySet<string> = new Set(["57P01", "57P02", "57P05", "25P03", "25P04"]);
 /** What `pg` says without any code. */
 const lostWords = /^(connection terminated|client has encountered a connection error|the connection was closed)/i;
+/** A pooler knows few settings; a server knows ours. */
+const poolerWords = /^unsupported startup parameter/i;
 const unreachedWords = /^timeout (expired|exceeded when trying to connect)/i;
 
 export function prospectOf(error: unknown): Prospect {
   const { code = "", message = "" } = (error ?? {}) as { code?: string; message?: string };
-  if (isPawlError(error)) return "final";
+  if (isPawlError(error) || poolerWords.test(message)) return "final";
   if (lostCodes.has(code) || lostStates.has(code) || code.startsWith("08") || lostWords.test(message)) return "lost";
   if (refusedStates.has(code) || unreachedCodes.has(code) || unreachedWords.test(message)) return "refused";
   // Of several addresses each was tried.
@@ -63,6 +65,7 @@ export function storeFault(error: unknown): PawlError {
   if (isPawlError(error)) return error;
   const { code = "" } = (error ?? {}) as { code?: string };
   const said = textOf(error);
+  if (poolerWords.test(said.replace(/^\w{5}: /, ""))) return poolerBetween(said, { cause: error });
   const known = words[code];
   if (known) return new PawlError(known[0], `PostgreSQL: ${known[1]} (${said})`, { cause: error });
   const what =
@@ -70,6 +73,14 @@ export function storeFault(error: unknown): PawlError {
       ? "PostgreSQL did not do what was asked"
       : "PostgreSQL cannot be reached, or ended the connection";
   return new PawlError("STORE_UNAVAILABLE", `${what} (${said}); look at the server, then try again`, { cause: error });
+}
+
+export function poolerBetween(seen: string, options?: ErrorOptions): PawlError {
+  return new PawlError(
+    "INVALID_INPUT",
+    `a pooler stands before this PostgreSQL (${seen}): open the store with mode "pooled", or name the server itself`,
+    options,
+  );
 }
 
 function textOf(error: unknown): string {

@@ -5,7 +5,6 @@
  * 1. A connection on which anything but an ordinary refusal has happened is not used again.
  * 2. Whoever waits for a connection waits in line, and is not told that the server is away.
  */
-import { PawlError } from "@pawl/core";
 import {
   type Asked,
   type Asking,
@@ -17,6 +16,7 @@ import {
   queryOf,
 } from "./client.ts";
 import type { Database, Query, Reserved, ReservedEvents } from "./database.ts";
+import { poolerBetween } from "./fault.ts";
 
 /** What is used of a `pg` pool. */
 export interface Pool {
@@ -170,8 +170,5 @@ async function refusePooler(client: object, query: Query): Promise<void> {
   const greeted = greetedBy(client);
   const [row] = await query("SELECT pg_backend_pid() AS pid");
   if (greeted === undefined || Number(row?.["pid"]) === greeted) return;
-  throw new PawlError(
-    "INVALID_INPUT",
-    `a pooler stands before this PostgreSQL (process ${greeted} greeted us, ${row?.["pid"]} answers): open the store with mode "pooled", or name the server itself`,
-  );
+  throw poolerBetween(`process ${greeted} greeted us, ${row?.["pid"]} answers`);
 }
