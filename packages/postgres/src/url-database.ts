@@ -28,7 +28,7 @@ const lockShare = 0.6;
 export function urlDatabase(url: string, { connections = 10, mode, timers, answerMs }: UrlOptions): Database {
   const shared = {
     connectionString: url,
-    connectionTimeoutMillis: connectMs,
+    connectionTimeoutMillis: Math.min(connectMs, answerMs),
     keepAlive: true,
     application_name: "pawl",
     // A pooler refuses settings that it does not know.
