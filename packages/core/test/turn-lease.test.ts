@@ -76,6 +76,42 @@ describe("lease", () => {
     assert.equal(world.effects.waiting, 0);
   });
 
+  test("L8: a store that never answers keeps no body running past its lease", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    let isMute = false;
+    const mute = new Proxy(world.store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== "function") return member;
+        if (name === "watch") return member.bind(target);
+        return (...given: unknown[]) => (isMute ? new Promise(() => {}) : Reflect.apply(member, target, given));
+      },
+    });
+    const entered = deferred();
+    let stoppedAt: number | undefined;
+    const act = defineTool({
+      inputSchema: schema,
+      execute: async (_, { signal }) => {
+        entered.resolve();
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        stoppedAt = world.effects.time;
+        return "stopped";
+      },
+    });
+    const session = await openSession(world.process(mute), "s");
+    const turn = session.run(agentOf([[...call("act", {}), finish()]], { tools: { act } }), "go");
+    turn.result.catch(() => {});
+    const began = world.effects.time;
+    await entered.promise;
+    isMute = true;
+    while (stoppedAt === undefined && world.effects.time < began + limit.leaseMs * 2) {
+      await world.effects.settle();
+      world.effects.advance(100);
+    }
+    assert.ok(stoppedAt !== undefined && stoppedAt <= began + limit.leaseMs, `stopped at ${stoppedAt} of ${began}`);
+  });
+
   test("R62: a dead driver's turn reads as interrupted, and ends exactly once", async () => {
     const world = new TurnWorld();
     await world.session();

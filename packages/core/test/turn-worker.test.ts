@@ -1,6 +1,7 @@
 /** Workers: claims, places, turns in turn, handing over, parking. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { faultyStore } from "../src/testing/faulty-store.ts";
 import { finish, say, call as toolCall } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
@@ -198,4 +199,37 @@ describe("a worker", () => {
     for (const more of [{ concurrency: 0 }, { pollMs: Number.NaN }])
       assert.throws(() => worker(world, () => agentOf([]), more), { code: "INVALID_INPUT" });
   });
+
+  for (const where of ["before", "after"] as const) {
+    test(`L3: a store that is away for one append (${where} it) costs no turn, and no result that is there`, {
+      timeout: 20_000,
+    }, async () => {
+      for (let append = 1; ; append += 1) {
+        const world = new TurnWorld();
+        const [session] = await sessions(world, 1);
+        assert.ok(session);
+        let acts = 0;
+        const act = defineTool({ inputSchema: { type: "object" }, execute: () => `did ${++acts}` });
+        const agent = (): Agent => {
+          const did = acts > 0;
+          return agentOf([...(did ? [] : [[...toolCall("act", {}), finish("tool-calls")]]), answer(), answer()], {
+            tools: { act },
+          });
+        };
+        const store = faultyStore(world.store, { append, where, lasts: "once" });
+        const driver = createWorker({ runtime: world.process(store), agent });
+        await until(world, async () => (await ended(session)) === 1);
+        await driver.drain();
+        const entries = await session.entries();
+        assertLawful(entries);
+        const [end] = eventsOf(entries, "turn.ended");
+        assert.equal(end?.outcome.type, "completed", `append ${append}`);
+        // Entered, and not begun since nobody knew: then its outcome is unknown, and it has not happened.
+        const results = eventsOf(entries, "tool.settled").map(({ output }) => output.code ?? "done");
+        assert.equal(results.filter((result) => result === "done").length, acts, `append ${append}: ${results}`);
+        assert.ok(acts <= 1);
+        if (!store.failed) break;
+      }
+    });
+  }
 });

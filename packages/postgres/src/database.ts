@@ -6,17 +6,23 @@
 
 export type Value = string | number | boolean | Uint8Array | null;
 export type Row = { readonly [column: string]: unknown };
-/** One statement with `$1` parameters. Rejects with the client's own error. */
+/**
+ * One statement with `$1` parameters. Rejects with the client's own error, or with ETIMEDOUT where nothing is heard of it: then
+ * its connection is thrown away, and so is one that broke.
+ */
 export type Query = (text: string, values?: readonly Value[]) => Promise<readonly Row[]>;
 
 export interface Database {
   /** On any connection, a transaction by itself. */
   query: Query;
-  /** One transaction; rolled back where `work` rejects. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
-  /** A connection of its own, until it is given back or breaks. Absent where every statement may get another one. */
+  /** One transaction; rolled back where `work` rejects. `pace`: statements of `slow` work may take as long as they like. */
+  transaction<T>(work: (query: Query) => Promise<T>, pace?: "slow"): Promise<T>;
+  /**
+   * A connection of its own, until it is given back or breaks. Absent where every statement may get another one. Fails with
+   * INVALID_INPUT where a pooler is found to stand in between.
+   */
   reserve?(events: ReservedEvents): Promise<Reserved>;
-  /** Waits for what is under way. */
+  /** Waits for what is under way, and never long for a line that is dead. */
   close(): Promise<void>;
 }
 

@@ -12,30 +12,28 @@ import { type ErrorCode, isPawlError, PawlError } from "@pawl/core";
  */
 export type Prospect = "lost" | "refused" | "final";
 
-/** Of the connection, by Node, `postgres` and `pg`. */
-const lostCodes: ReadonlySet<string> = new Set([
-  "CONNECTION_CLOSED",
-  "CONNECTION_DESTROYED",
-  "CONNECTION_ENDED",
-  "ECONNRESET",
-  "EPIPE",
-  "ETIMEDOUT",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-]);
+/** Of the connection, by Node. */
+const lostCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
 /** The connection was never made. */
-const unreachedCodes: ReadonlySet<string> = new Set(["CONNECT_TIMEOUT", "ECONNREFUSED", "EAI_AGAIN", "ENOENT"]);
-/** SQLSTATE: serialization failure, deadlock, lock or connection not to be had, the server starts or is full. */
-const refusedStates: ReadonlySet<string> = new Set(["40001", "40P01", "55P03", "53300", "57P03"]);
+const unreachedCodes: ReadonlySet<string> = new Set(["ECONNREFUSED", "EAI_AGAIN", "ENOENT"]);
+/**
+ * SQLSTATE of what passes: serialization failure, deadlock, a lock or a connection not to be had, out of memory, a statement's
+ * time is up, the server starts, is full, or only reads as long as a fail-over takes.
+ */
+const refusedStates: ReadonlySet<string> = new Set([
+  ...["40001", "40P01", "55P03", "53000", "53200", "53300", "57014", "57P03", "25006"],
+]);
 /** SQLSTATE: the server ended the connection, perhaps directly after a commit. */
-const lostStates: ReadonlySet<string> = new Set(["57P01", "57P02", "57P05", "25P03"]);
+const lostStates: ReadonlySet<string> = new Set(["57P01", "57P02", "57P05", "25P03", "25P04"]);
 /** What `pg` says without any code. */
 const lostWords = /^(connection terminated|client has encountered a connection error|the connection was closed)/i;
-const unreachedWords = /^timeout exceeded when trying to connect/i;
+/** A pooler knows few settings; a server knows ours. */
+const poolerWords = /^unsupported startup parameter/i;
+const unreachedWords = /^timeout (expired|exceeded when trying to connect)/i;
 
 export function prospectOf(error: unknown): Prospect {
   const { code = "", message = "" } = (error ?? {}) as { code?: string; message?: string };
-  if (isPawlError(error)) return "final";
+  if (isPawlError(error) || poolerWords.test(message)) return "final";
   if (lostCodes.has(code) || lostStates.has(code) || code.startsWith("08") || lostWords.test(message)) return "lost";
   if (refusedStates.has(code) || unreachedCodes.has(code) || unreachedWords.test(message)) return "refused";
   // Of several addresses each was tried.
@@ -46,6 +44,9 @@ export function prospectOf(error: unknown): Prospect {
 /** By SQLSTATE, or by what Node says of the network. */
 const words: { readonly [state: string]: readonly [ErrorCode, string] } = {
   "53100": ["STORE_FULL", "its disk is full: nothing was written; make room and try again"],
+  "53300": ["STORE_UNAVAILABLE", "it has no connection left; give it more, or the workers fewer"],
+  "55P03": ["STORE_UNAVAILABLE", "another transaction keeps a lock for long; look at pg_stat_activity"],
+  "57014": ["STORE_UNAVAILABLE", "a statement took longer than its statement_timeout; look at its load, or allow more"],
   "53200": ["STORE_UNAVAILABLE", "it is out of memory; look at its settings and its load"],
   "28P01": ["STORE_UNAVAILABLE", "it refuses the password; correct the URL"],
   "28000": ["STORE_UNAVAILABLE", "it refuses the user; correct the URL or its pg_hba.conf"],
@@ -67,6 +68,7 @@ export function storeFault(error: unknown): PawlError {
   if (isPawlError(error)) return error;
   const { code = "" } = (error ?? {}) as { code?: string };
   const said = textOf(error);
+  if (poolerWords.test(said.replace(/^\w{5}: /, ""))) return poolerBetween(said, { cause: error });
   const known = words[code];
   if (known) return new PawlError(known[0], `PostgreSQL: ${known[1]} (${said})`, { cause: error });
   const what =
@@ -74,6 +76,14 @@ export function storeFault(error: unknown): PawlError {
       ? "PostgreSQL did not do what was asked"
       : "PostgreSQL cannot be reached, or ended the connection";
   return new PawlError("STORE_UNAVAILABLE", `${what} (${said}); look at the server, then try again`, { cause: error });
+}
+
+export function poolerBetween(seen: string, options?: ErrorOptions): PawlError {
+  return new PawlError(
+    "INVALID_INPUT",
+    `a pooler stands before this PostgreSQL (${seen}): open the store with mode "pooled", or name the server itself`,
+    options,
+  );
 }
 
 function textOf(error: unknown): string {

@@ -22,13 +22,17 @@ import { momentOf, stampOf } from "./moment.ts";
 import { beaconIsOut, type Presence } from "./presence.ts";
 import { type IsAlive, isGone, leaseOf, type Reader } from "./read.ts";
 
-/** `$1` now, `$2` ttl, `$3` holder, `$4` host, `$5` ticket, `$6` our beacon, `$7` the number we would shine with. */
-const grant = `epoch = t.epoch + 1, leased = t.epoch + 1, holder = $3::text, host = $4::text, ticket = $5::text,
+/**
+ * `$1` now, `$2` ttl, `$3` holder, `$4` host, `$5` ticket, `$6` our beacon, `$7` the number we would shine with. Granted again to
+ * the same ticket it is the same lease: a first try that went astray and arrives late must not fence the second.
+ */
+const nextEpoch = "CASE WHEN t.leased <> 0 AND t.ticket = $5::text THEN t.leased ELSE t.epoch + 1 END";
+const grant = `epoch = ${nextEpoch}, leased = ${nextEpoch}, holder = $3::text, host = $4::text, ticket = $5::text,
   beacon = $6::bigint, expires_at = ceil(${momentOf("$1")} + $2::float8)::bigint, ttl_ms = ceil($2::float8)::bigint`;
 
-/** Processes of this host are looked at themselves. */
+/** Processes of this host are looked at themselves. Where `$7` is null nobody is judged by its beacon. */
 const isFree = `(t.leased = 0 OR t.expires_at <= ${momentOf("$1")} OR t.ticket = $5::text
-  OR (t.host IS DISTINCT FROM $4::text AND t.beacon IS DISTINCT FROM $7::bigint AND ${beaconIsOut("t")}))`;
+  OR (t.host IS DISTINCT FROM $4::text AND t.beacon <> $7::bigint AND ${beaconIsOut("t")}))`;
 
 const acquire = `
 UPDATE pawl.session t SET ${grant}
@@ -68,10 +72,15 @@ function wantedValue(workspaces: Workspaces): string | null {
   return `{${bytes.join(",")}}`;
 }
 
+/**
+ * What a first try, whose answer was lost, has claimed comes before all else. A claim from a future that is none, since the
+ * clock went back, counts as long past: it would wait for that future.
+ */
 const claim = (workspaces: Workspaces) => `
 WITH picked AS (
   SELECT t.key FROM pawl.session t WHERE ${hasWork(wantedIn("$9", workspaces))} AND ${isFree}
-  ORDER BY t.open_turn DESC, t.claimed_at, t.key LIMIT $8::bigint FOR NO KEY UPDATE OF t SKIP LOCKED
+  ORDER BY (t.ticket IS NOT DISTINCT FROM $5::text) DESC, t.open_turn DESC,
+    CASE WHEN t.claimed_at > ${momentOf("$1")} THEN 0 ELSE t.claimed_at END, t.key LIMIT $8::bigint FOR NO KEY UPDATE OF t SKIP LOCKED
 )
 UPDATE pawl.session t SET ${grant}, claimed_at = ${stampOf("$1")} FROM picked WHERE t.key = picked.key
 RETURNING t.id, t.epoch`;
@@ -104,7 +113,7 @@ export class Leases {
   }
 
   async acquire(session: string, holder: Holder, ttlMs: number): Promise<LeaseAnswer> {
-    const { link, isAlive } = this.#with;
+    const { link } = this.#with;
     const ticket = randomUUID();
     return link.run(async () => {
       for (let dead = 0; ; ) {
@@ -114,11 +123,16 @@ export class Leases {
         const found = await this.#held(session);
         if (!found) continue;
         const lease = leaseOf(found);
-        if (!isGone(found, isAlive)) return { granted: false, held: lease };
+        if (!this.#isGone(found)) return { granted: false, held: lease };
         // Only that very lease: who took it over in between is not dead.
         dead = lease.epoch;
       }
     });
+  }
+
+  #isGone(row: Row): boolean {
+    const { presence, isAlive } = this.#with;
+    return isGone({ ...row, out: row["out"] === true && presence.own !== null }, isAlive);
   }
 
   async #held(session: string): Promise<Row | undefined> {
@@ -155,7 +169,7 @@ export class Leases {
     holder: Holder,
     { limit, ttlMs, workspaces = [] }: ClaimOptions,
   ): Promise<{ session: string; epoch: number }[]> {
-    const { link, now, isAlive } = this.#with;
+    const { link, now } = this.#with;
     const ticket = randomUUID();
     const wanted = wantedValue(workspaces);
     const claims = await link.run(async () => {
@@ -166,7 +180,7 @@ export class Leases {
     const rows = await link.run(() => link.query(doubtful(workspaces), [now(), holder.host, wanted]));
     for (const row of rows) {
       if (claims.length >= limit) break;
-      if (row["late"] !== true && !isGone(row, isAlive)) continue;
+      if (row["late"] !== true && !this.#isGone(row)) continue;
       const session = String(row["id"]);
       const answer = await this.acquire(session, holder, ttlMs);
       if (answer.granted) claims.push({ session, epoch: answer.epoch });

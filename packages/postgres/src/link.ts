@@ -2,11 +2,11 @@
  * The store's way to its database: schema names, waiting out a server that is away, closing.
  *
  * Owns: how long something is tried again. Does not own: whether what got no answer was done (each operation: it is told
- * that an earlier try may have gone through). Invariants:
+ * that an earlier try may have gone through), when a connection counts as dead (client). Invariants:
  * 1. What was accepted before `close` is waited for; what comes after says STORE_CLOSED.
- * 2. Nothing is tried for longer than `patienceMs`: then it says STORE_UNAVAILABLE, and its caller decides. A try that has
- *    no answer after `answerMs` counts as lost: a client may wait for ever on a line that is dead, or that is made anew
- *    again and again.
+ * 2. Nothing is tried again once its patience is over: then it says STORE_UNAVAILABLE, and its caller decides. Patience
+ *    counts from the moment it was accepted: of a hundred in one line the last does not wait a hundred times as long, and
+ *    what is kept for a server that is away stays within what is asked in that time.
  */
 import { storeClosed, type Timers } from "@pawl/core/store";
 import type { Database, Query } from "./database.ts";
@@ -19,37 +19,24 @@ const longestWaitMs = 500;
 /** Of one try: `uncertain` where an earlier one got no answer and may have been done. */
 export type Attempt<T> = (uncertain: boolean) => Promise<T>;
 
-export interface LinkTimes {
-  patienceMs: number;
-  answerMs: number;
-}
-
-/** As the network would say it, had it noticed. */
-class NoAnswer extends Error {
-  readonly code = "ETIMEDOUT";
-
-  constructor(answerMs: number) {
-    super(`no answer within ${answerMs} ms`);
-  }
-}
-
 export class Link {
   readonly query: Query;
   readonly database: Database;
   readonly #timers: Timers;
   readonly #patienceMs: number;
-  readonly #answerMs: number;
   readonly #schema: string;
   readonly #texts = new Map<string, string>();
   readonly #pending = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(database: Database, schema: string, timers: Timers, { patienceMs, answerMs }: LinkTimes) {
+  /** Why the server was given up, until it answers again. */
+  #away: unknown;
+
+  constructor(database: Database, schema: string, timers: Timers, patienceMs: number) {
     this.database = database;
     this.#schema = schema;
     this.#timers = timers;
     this.#patienceMs = patienceMs;
-    this.#answerMs = answerMs;
     this.query = (text, values) => database.query(this.text(text), values);
   }
 
@@ -71,20 +58,26 @@ export class Link {
     return text;
   }
 
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return this.database.transaction((query) => work((text, values) => query(this.text(text), values)));
+  transaction<T>(work: (query: Query) => Promise<T>, pace?: "slow"): Promise<T> {
+    return this.database.transaction((query) => work((text, values) => query(this.text(text), values)), pace);
   }
 
   /** Repeats `attempt` while the server is away. */
   async run<T>(attempt: Attempt<T>): Promise<T> {
+    return this.inTurn((work) => work(), attempt);
+  }
+
+  /** The same, when `turn` calls it: accepted now, though others go first. */
+  async inTurn<T>(turn: (work: () => Promise<T>) => Promise<T>, attempt: Attempt<T>): Promise<T> {
     this.assertOpen();
-    return this.accept(this.tries(attempt));
+    const patience = new Patience(this.#timers, this.#patienceMs);
+    return this.#accept(turn(() => this.#tries(attempt, patience)).finally(() => patience.end()));
   }
 
   /** For what cannot be repeated. */
   async once<T>(work: () => Promise<T>): Promise<T> {
     this.assertOpen();
-    return this.accept(
+    return this.#accept(
       work().catch((error) => {
         throw storeFault(error);
       }),
@@ -92,7 +85,7 @@ export class Link {
   }
 
   /** `close` waits for `running`. */
-  async accept<T>(running: Promise<T>): Promise<T> {
+  async #accept<T>(running: Promise<T>): Promise<T> {
     this.#pending.add(running);
     try {
       return await running;
@@ -101,32 +94,25 @@ export class Link {
     }
   }
 
-  /** As `run`, for what was accepted already. */
-  async tries<T>(attempt: Attempt<T>): Promise<T> {
+  async #tries<T>(attempt: Attempt<T>, patience: Patience): Promise<T> {
+    // It has waited behind others that were given up: to try in vain once more would make the next one wait, too.
+    if (patience.isOver && this.#away !== undefined) throw storeFault(this.#away);
     let uncertain = false;
-    let waitMs = firstWaitMs;
-    for (let leftMs = this.#patienceMs; ; leftMs -= waitMs, waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
       try {
-        return await this.#answered(attempt(uncertain));
+        const done = await attempt(uncertain);
+        this.#away = undefined;
+        return done;
       } catch (error) {
-        if (error instanceof NoAnswer) leftMs -= this.#answerMs;
         const prospect = prospectOf(error);
-        if (prospect === "final" || leftMs <= 0) throw storeFault(error);
+        if (prospect === "final") throw storeFault(error);
+        if (patience.isOver) {
+          this.#away = error;
+          throw storeFault(error);
+        }
         uncertain ||= prospect === "lost";
         await new Promise<void>((resolve) => this.#timers.after(waitMs, resolve));
       }
-    }
-  }
-
-  async #answered<T>(asked: Promise<T>): Promise<T> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const cancel = this.#timers.after(this.#answerMs, () => reject(new NoAnswer(this.#answerMs)));
-    try {
-      return await Promise.race([asked, late]);
-    } finally {
-      cancel();
-      // Whoever has given up on it does not hear how it ends.
-      asked.catch(() => {});
     }
   }
 
@@ -136,5 +122,17 @@ export class Link {
     await Promise.allSettled(this.#pending);
     await last();
     await this.database.close();
+  }
+}
+
+class Patience {
+  isOver: boolean;
+  readonly end: () => void;
+
+  constructor(timers: Timers, ms: number) {
+    this.isOver = ms <= 0;
+    this.end = timers.after(ms, () => {
+      this.isOver = true;
+    });
   }
 }

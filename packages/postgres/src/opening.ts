@@ -1,6 +1,7 @@
 /** Which server, and how patiently it is asked: what a store and a migration share. */
 import { nodeEffects } from "@pawl/core/node";
 import type { Timers } from "@pawl/core/store";
+import type { Asking } from "./client.ts";
 import type { Database } from "./database.ts";
 import { Link } from "./link.ts";
 import { type Pool, poolDatabase } from "./pool-database.ts";
@@ -20,22 +21,25 @@ export interface ServerOptions {
   mode?: "own" | "pooled";
   /** How long an operation waits for a server that is away, ms; default 10,000: shorter than a lease. */
   patienceMs?: number;
-  /** How long one statement may be without an answer before its connection counts as lost, ms; default 30,000. */
+  /**
+   * How long a statement's connection may move no byte before it counts as dead, ms; default 8,000: a lease outlives it. With
+   * `url` a statement waits for a lock for 0.6 of it.
+   */
   answerMs?: number;
   timers?: Timers;
 }
 
 const defaultPatienceMs = 10_000;
-/** The largest batch over a slow line takes seconds; a row that another transaction keeps locked for longer is no good sign. */
-const defaultAnswerMs = 30_000;
+/** No statement of ours keeps a healthy server busy for so long; a dead line is found out while our leases hold. */
+const defaultAnswerMs = 8_000;
 
 export function linkTo(options: ServerOptions): Link {
   const { schema = "pawl", timers = nodeEffects().timers } = options;
   const { patienceMs = defaultPatienceMs, answerMs = defaultAnswerMs } = options;
-  return new Link(databaseOf(options), schemaName(schema), timers, { patienceMs, answerMs });
+  return new Link(databaseOf(options, { timers, answerMs }), schemaName(schema), timers, patienceMs);
 }
 
-function databaseOf({ url, pool, connections, mode = "own" }: ServerOptions): Database {
-  if (pool) return poolDatabase(pool, mode);
-  return urlDatabase(url ?? "", { mode, ...(connections === undefined ? {} : { connections }) });
+function databaseOf({ url, pool, connections, mode = "own" }: ServerOptions, asking: Asking): Database {
+  if (pool) return poolDatabase(pool, { mode, ...asking });
+  return urlDatabase(url ?? "", { mode, ...asking, ...(connections === undefined ? {} : { connections }) });
 }

@@ -1,87 +1,174 @@
-/** A database through a pool that the program has already: `pg`'s, or one that looks like it. */
-import type { Database, Query, Reserved, ReservedEvents, Row, Value } from "./database.ts";
-
-/** What is used of a `pg` client. */
-export interface PoolClient {
-  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
-  /** With an error the connection is thrown away. */
-  release(error?: Error | boolean): void;
-  on(event: "notification", listener: (message: { payload?: string | undefined }) => void): unknown;
-  on(event: "error" | "end", listener: () => void): unknown;
-  off(event: "error", listener: () => void): unknown;
-}
+/**
+ * A database through a pool of `pg`, or one that looks like it: the program's, or our own (url-database).
+ *
+ * Owns: lending connections, and throwing away what may be broken. Invariants:
+ * 1. A connection on which anything but an ordinary refusal has happened is not used again.
+ * 2. Whoever waits for a connection waits in line, and is not told that the server is away.
+ */
+import {
+  type Asked,
+  type Asking,
+  answered,
+  greetedBy,
+  hangUp,
+  leavesWhole,
+  type PoolClient,
+  queryOf,
+} from "./client.ts";
+import type { Database, Query, Reserved, ReservedEvents } from "./database.ts";
+import { poolerBetween } from "./fault.ts";
 
 /** What is used of a `pg` pool. */
 export interface Pool {
-  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
   connect(): Promise<PoolClient>;
 }
 
+export interface PoolOptions extends Asking {
+  mode: "own" | "pooled";
+  /** How many connections the pool has at most, where we are all that uses it. */
+  places?: number;
+  /** Called when a connection has turned out to be dead without a word. */
+  onSilence?(): void;
+}
+
 /** The pool stays its owner's: closing the store does not end it. */
-export function poolDatabase(pool: Pool, mode: "own" | "pooled"): Database {
+export function poolDatabase(pool: Pool, options: PoolOptions): Database {
+  const places = new Places(options.places ?? Number.POSITIVE_INFINITY);
+  const lend = <T>(work: (query: Query) => Promise<T>, pace?: "slow") =>
+    places.hold(() => borrowed(pool, options, work, pace));
   return {
-    query: queryOf(pool),
-    transaction: (work) => transaction(pool, work),
-    ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(pool, events) } : {}),
+    query: (text, values) => lend((query) => query(text, values)),
+    transaction: (work, pace) => lend((query) => transaction(query, work), pace),
+    ...(options.mode === "own" ? { reserve: (events: ReservedEvents) => reserveFrom(pool, options, events) } : {}),
     close: async () => {},
   };
 }
 
-function queryOf(client: Pick<Pool, "query">): Query {
-  return async (text, values = []) => {
-    const { rows } = await client.query(text, values.map(bytes));
-    return rows as Row[];
-  };
-}
+/** In line, and not in the pool's: there waiting counts as connecting, which has a deadline. */
+class Places {
+  #free: number;
+  readonly #line: (() => void)[] = [];
 
-/** A pool may take other views for lists of numbers. */
-function bytes(value: Value): unknown {
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async hold<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#line.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#line.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
 }
 
 const unheard = () => {};
 
-async function transaction<T>(pool: Pool, work: (query: Query) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
+async function borrowed<T>(
+  pool: Pool,
+  options: PoolOptions,
+  work: (query: Query) => Promise<T>,
+  pace: "slow" | undefined,
+): Promise<T> {
+  const client = await connected(pool, options);
   // A connection that breaks between two statements tells nobody else; the next statement fails.
   client.on("error", unheard);
+  const ask = queryOf(client, pace === "slow" ? { ...options, answerMs: longest } : options);
+  let isWhole = true;
+  const query: Query = async (text, values) => {
+    try {
+      return await ask(text, values);
+    } catch (error) {
+      isWhole &&= leavesWhole(error);
+      if ((error as { code?: unknown }).code === "ETIMEDOUT") options.onSilence?.();
+      throw error;
+    }
+  };
   try {
-    await client.query("BEGIN");
-    const done = await work(queryOf(client));
-    await client.query("COMMIT");
-    client.off("error", unheard);
-    client.release();
+    return await work(query);
+  } finally {
+    if (isWhole) client.off("error", unheard);
+    client.release(!isWhole);
+    if (!isWhole) hangUp(client);
+  }
+}
+
+/** A day: longer than any migration, and within what a timer takes. */
+const longest = 86_400_000;
+
+async function transaction<T>(query: Query, work: (query: Query) => Promise<T>): Promise<T> {
+  await query("BEGIN");
+  try {
+    const done = await work(query);
+    await query("COMMIT");
     return done;
   } catch (error) {
-    const broken = await client.query("ROLLBACK").then(
-      () => false,
-      () => true,
-    );
-    if (!broken) client.off("error", unheard);
-    client.release(broken);
+    // On a connection that is broken this fails at once.
+    await query("ROLLBACK").catch(unheard);
     throw error;
   }
 }
 
-async function reserve(pool: Pool, { onNotice, onLost }: ReservedEvents): Promise<Reserved> {
-  const client = await pool.connect();
+/** The program's pool may wait for ever. A client that comes too late goes back. */
+async function connected(pool: Pool, { timers, answerMs }: PoolOptions): Promise<PoolClient> {
+  let late = false;
+  const coming = pool.connect().then((client) => {
+    if (late) client.release();
+    return client;
+  });
+  try {
+    return await answered(coming, timers, answerMs);
+  } catch (error) {
+    late = true;
+    throw error;
+  }
+}
+
+async function reserveFrom(pool: Pool, options: PoolOptions, events: ReservedEvents): Promise<Reserved> {
+  const client = await connected(pool, options);
+  // It listens and holds a lock: nobody else should get it.
+  return reserved(client, () => client.release(true), options, events);
+}
+
+/** `client` is ours until `end`. */
+export async function reserved(
+  client: Asked & Pick<PoolClient, "on">,
+  end: () => void,
+  options: Asking,
+  { onNotice, onLost }: ReservedEvents,
+): Promise<Reserved> {
   let ended = false;
-  const end = () => {
-    if (ended) return;
+  const leave = () => {
+    if (ended) return false;
     ended = true;
-    client.release(true);
-    onLost();
+    end();
+    hangUp(client);
+    return true;
   };
-  client.on("error", end);
-  client.on("end", end);
+  const lost = () => {
+    if (leave()) onLost();
+  };
+  client.on("error", lost);
+  client.on("end", lost);
   client.on("notification", ({ payload = "" }) => onNotice(payload));
-  return {
-    query: queryOf(client),
-    async release() {
-      if (ended) return;
-      ended = true;
-      // It listens and holds a lock: nobody else should get it.
-      client.release(true);
-    },
-  };
+  const query = queryOf(client, options);
+  try {
+    await refusePooler(client, query);
+  } catch (error) {
+    leave();
+    throw error;
+  }
+  return { query, release: async () => void leave() };
+}
+
+/** Whoever greets a client with a process that is not the one that answers it, lends its connections by turns. */
+async function refusePooler(client: object, query: Query): Promise<void> {
+  const greeted = greetedBy(client);
+  const [row] = await query("SELECT pg_backend_pid() AS pid");
+  if (greeted === undefined || Number(row?.["pid"]) === greeted) return;
+  throw poolerBetween(`process ${greeted} greeted us, ${row?.["pid"]} answers`);
 }

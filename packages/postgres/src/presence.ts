@@ -5,14 +5,23 @@
  * 1. A hint in one direction: a beacon that is out lets others take over at once, and the fence keeps a holder that lives
  *    all the same from writing (L8). One that shines proves nothing: a lease ends by its own moment.
  * 2. Behind a pooler there is none, and expiry alone counts.
+ * 3. Whoever has just lost its own connection does not judge others by theirs: a server that was restarted has lost all of
+ *    them, and to take over from each other would cost every one its work.
+ * 4. The connection is asked now and then: a network that swallows everything tells nobody, and the server may have given up
+ *    a beacon that we still write into our leases.
  */
 import { randomInt } from "node:crypto";
+import { isPawlError } from "@pawl/core";
 import type { Timers } from "@pawl/core/store";
 import type { Reserved } from "./database.ts";
 import type { Link } from "./link.ts";
 
 /** A server that was restarted is back within seconds, and takes over meanwhile from nobody. */
 const againMs = 250;
+/** By then all who lost their connections together have new ones. */
+const forgivingMs = 3_000;
+/** A third of a lease: what is dead is noticed before a lease that rests on it is renewed twice. */
+const beatMs = 5_000;
 
 /** In SQL: the lease in row `alias` was taken by a process whose connection has ended. */
 export function beaconIsOut(alias: string): string {
@@ -40,6 +49,8 @@ export class Presence {
   #shines = false;
   #ended = false;
   #waiting = false;
+  #forgiving = false;
+  #cancelBeat = () => {};
 
   constructor(link: Link, timers: Timers, channel: string, events: PresenceEvents) {
     this.#link = link;
@@ -62,12 +73,12 @@ export class Presence {
     return this.#shines ? this.#number : null;
   }
 
-  /** Our own leases are never taken for a dead one's. */
-  get own(): number {
-    return this.#number;
+  /** Our own leases are never taken for a dead one's. Null where nobody's are. */
+  get own(): number | null {
+    return this.#forgiving ? null : this.#number;
   }
 
-  /** Connects once; what fails is tried again by itself. */
+  /** Connects once; what fails is tried again by itself. Fails with INVALID_INPUT where a pooler stands in between. */
   open(): Promise<void> {
     this.#opening ??= this.#connect();
     return this.#opening;
@@ -84,22 +95,52 @@ export class Presence {
       await reserved.query(`LISTEN "${this.#channel}"`);
       await this.#light(reserved);
       this.#events.onConnected();
-    } catch {
+      this.#beat(reserved);
+    } catch (error) {
       await this.#release();
+      // Found out later, on a new connection, it is left at what works without one.
+      if (isPawlError(error) && !this.#forgiving) throw error;
       this.#again();
     }
+  }
+
+  /** With an answer it is asked again; without one it has been thrown away. */
+  #beat(reserved: Reserved): void {
+    this.#cancelBeat = this.#timers.after(beatMs, () => {
+      reserved.query("SELECT 1").then(
+        () => {
+          if (this.#reserved === reserved) this.#beat(reserved);
+        },
+        () => {
+          if (this.#reserved !== reserved) return;
+          void reserved.release().catch(() => {});
+          this.#lost();
+        },
+      );
+    });
   }
 
   /** The server may not have noticed yet that our last connection is gone: that lock shines for us as well. */
   async #light(reserved: Reserved): Promise<void> {
     const [row] = await reserved.query("SELECT pg_try_advisory_lock($1::bigint) AS held", [this.#number]);
-    this.#shines = row?.["held"] === true;
-    if (this.#shines || this.#ended) return;
+    this.#shines = row?.["held"] === true && this.#reserved === reserved;
+    if (this.#reserved !== reserved || this.#ended) return;
+    if (this.#shines && this.#forgiving) this.#judgeAgain(reserved);
+    if (this.#shines) return;
     this.#timers.after(againMs, () => void this.#light(reserved).catch(() => {}));
+  }
+
+  #judgeAgain(reserved: Reserved): void {
+    this.#timers.after(forgivingMs, () => {
+      if (this.#reserved === reserved) this.#forgiving = false;
+    });
   }
 
   #lost(): void {
     this.#reserved = undefined;
+    this.#shines = false;
+    this.#cancelBeat();
+    this.#forgiving = true;
     this.#again();
   }
 
@@ -109,6 +150,7 @@ export class Presence {
     this.#timers.after(againMs, () => {
       this.#waiting = false;
       this.#opening = this.#connect();
+      this.#opening.catch(() => {});
     });
   }
 
@@ -120,7 +162,8 @@ export class Presence {
 
   async end(): Promise<void> {
     this.#ended = true;
-    await this.#opening;
+    this.#cancelBeat();
+    await this.#opening?.catch(() => {});
     await this.#release();
   }
 }

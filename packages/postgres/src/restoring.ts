@@ -1,19 +1,21 @@
 /**
  * Taking in a session that another store has kept: one transaction, so nobody sees it before it is whole, and a crash
- * leaves nothing behind.
+ * leaves nothing behind. Its lines are read once, so it is not tried again; whether its end went through is found out.
  */
 import { randomUUID } from "node:crypto";
 import { admitRestored, type RestoreSession, sessionExists } from "@pawl/core/store";
 import { bytesOf } from "./append.ts";
 import type { Query } from "./database.ts";
+import { prospectOf } from "./fault.ts";
 import type { Link } from "./link.ts";
 import { stampOf } from "./moment.ts";
 import { insertRecords, packRecords } from "./record.ts";
 
 /** Under a name that no session can have: whoever makes one of the same id meanwhile does not wait for our last batch. */
-const begin = `
+const taking = `
 INSERT INTO pawl.session (id, seq, created_at, updated_at, head, open_turn)
-VALUES ($1, 0, ${stampOf("$2")}, ${stampOf("$2")}, '{}', false) RETURNING key`;
+VALUES ($1, 0, ${stampOf("$2")}, ${stampOf("$2")}, '{}', false)`;
+const begin = `${taking} RETURNING key`;
 
 const add = insertRecords("(SELECT $3::bigint AS key)", "$1", "$2");
 
@@ -24,9 +26,10 @@ UPDATE pawl.session SET id = $2, seq = $3::bigint, epoch = $4::bigint, head = $5
 export async function restore(link: Link, restored: RestoreSession, now: number | null): Promise<void> {
   const { session, batches } = restored;
   await refuseExisting(link.query, session);
-  await link.transaction(async (query) => {
+  let key = "";
+  const taken = link.transaction(async (query) => {
     const [row] = await query(begin, [`~${randomUUID()}`, now]);
-    const key = String(row?.["key"]);
+    key = String(row?.["key"]);
     let [seq, epoch] = [0, 0];
     for await (const records of batches) {
       admitRestored(session, seq, records);
@@ -46,6 +49,24 @@ export async function restore(link: Link, restored: RestoreSession, now: number 
       throw error;
     }
   });
+  await taken.catch(async (error) => {
+    if (prospectOf(error) !== "lost" || key === "") throw error;
+    if (!(await link.run(() => isThere(link, key, [session, now])))) throw error;
+  });
+}
+
+/** Whether a transaction that may still be under way has ended well: who wants the same id waits for it. */
+async function isThere(link: Link, key: string, values: readonly [session: string, now: number | null]) {
+  const free = new Error("it was rolled back");
+  const wait = link.transaction(async (query) => {
+    // What we make is not to stay.
+    if ((await query(`${taking} ON CONFLICT (id) DO NOTHING RETURNING key`, values)).length > 0) throw free;
+  });
+  await wait.catch((error) => {
+    if (error !== free) throw error;
+  });
+  const sql = "SELECT 1 FROM pawl.session WHERE key = $1::bigint AND id = $2";
+  return (await link.query(sql, [key, values[0]])).length > 0;
 }
 
 async function refuseExisting(query: Query, session: string): Promise<void> {

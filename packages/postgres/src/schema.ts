@@ -154,7 +154,7 @@ export async function migrate(link: Link, schema: string): Promise<SchemaFormat>
     first ??= from;
     if (from === format) return { found: first, needed: format };
     if (from > format) throw tooNew(schema, from);
-    await link.transaction((query) => takeSteps(query, schema, from));
+    await link.transaction((query) => takeSteps(query, schema, from), "slow");
   }
 }
 
@@ -171,6 +171,8 @@ export async function grantUse(link: Link, schema: string, role: string): Promis
 
 /** Does nothing where somebody else has taken a step since `from` was read: a new transaction sees what there is now. */
 async function takeSteps(query: Query, schema: string, from: number): Promise<void> {
+  // A large schema takes its time, and whoever comes second waits for it.
+  await query("SET LOCAL lock_timeout = 0");
   await query("SELECT pg_advisory_xact_lock($1::bigint)", [migrationLock]);
   const there = await isThere(query, schema);
   if (from === 0) {

@@ -80,16 +80,17 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   const { schema = "pawl", timers = nodeEffects().timers, migration = "at-open" } = options;
   const name = schemaName(schema);
   const link = linkTo({ ...options, timers });
+  const store = new DatabaseStore(options, link, timers, schema);
   try {
+    // First: behind a pooler nothing else would mean what it says.
+    await store.connect();
     await link.run(async () => {
       if (migration === "at-open") await migrate(link, name);
       else await demandFormat(link, name);
     });
-    const store = new DatabaseStore(options, link, timers, schema);
-    await store.connect();
     return store;
   } catch (error) {
-    await link.close(async () => {}).catch(() => {});
+    await store.close().catch(() => {});
     throw storeFault(error);
   }
 }
@@ -141,9 +142,7 @@ class DatabaseStore implements PostgresStore {
   }
 
   #ordered<T>(lane: string, attempt: (uncertain: boolean) => Promise<T>): Promise<T> {
-    this.#link.assertOpen();
-    // Accepted now, though others of this session go first: `close` waits for it.
-    return this.#link.accept(this.#lanes.after(lane, () => this.#link.tries(attempt)));
+    return this.#link.inTurn((work) => this.#lanes.after(lane, work), attempt);
   }
 
   async restore(restored: RestoreSession): Promise<void> {

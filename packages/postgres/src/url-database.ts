@@ -1,8 +1,14 @@
-/** A database by its URL, through the `postgres` package. */
-import postgres from "postgres";
-import type { Database, Query, Reserved, ReservedEvents, Row, Value } from "./database.ts";
+/**
+ * A database by its URL, through a pool of `pg` of our own.
+ *
+ * Owns: how connections are made, and their end.
+ */
+import pg from "pg";
+import { type Asking, hangUp } from "./client.ts";
+import type { Database, Reserved, ReservedEvents } from "./database.ts";
+import { poolDatabase, reserved } from "./pool-database.ts";
 
-export interface UrlOptions {
+export interface UrlOptions extends Omit<Asking, "nameOf"> {
   /** Connections at most, besides the reserved one; default 10. */
   connections?: number;
   /**
@@ -12,68 +18,70 @@ export interface UrlOptions {
   mode: "own" | "pooled";
 }
 
-/** Nobody waits longer for a server that does not answer its greeting. */
-const connectSeconds = 10;
-
+/** Nobody waits longer for a server that does not answer its greeting: two tries fit into a lease. */
+const connectMs = 5_000;
 /** Everything that was asked for has been answered by then; this is for saying goodbye. */
-const endSeconds = 1;
+const endMs = 1_000;
+/** Whoever waits for a lock gets an answer before its connection counts as dead: else the server's side would wait on. */
+const lockShare = 0.6;
 
-type Client = ReturnType<typeof postgres>;
-type Unsafe = Pick<Client, "unsafe">;
-
-export function urlDatabase(url: string, { connections = 10, mode }: UrlOptions): Database {
-  // How long to wait between two tries is the link's to say: with pauses of the client's own its patience would be longer.
-  const shared = { connect_timeout: connectSeconds, onnotice: () => {}, fetch_types: false, backoff: () => 0 };
-  const prepare = mode === "own";
-  const client = postgres(url, { ...shared, max: connections, prepare });
-  return {
-    query: queryOf(client, prepare),
-    transaction: (work) => client.begin((inside) => work(queryOf(inside, prepare))) as ReturnType<typeof work>,
-    ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(url, shared, events) } : {}),
-    // With a deadline: of a connection that broke under a statement the client waits for an answer that cannot come.
-    close: () => client.end({ timeout: endSeconds }),
+export function urlDatabase(url: string, { connections = 10, mode, timers, answerMs }: UrlOptions): Database {
+  const shared = {
+    connectionString: url,
+    connectionTimeoutMillis: Math.min(connectMs, answerMs),
+    keepAlive: true,
+    application_name: "pawl",
+    // A pooler refuses settings that it does not know.
+    ...(mode === "own" ? { lock_timeout: Math.ceil(answerMs * lockShare) } : {}),
   };
-}
-
-function queryOf(client: Unsafe, prepare: boolean): Query {
-  return async (text, values = []) => {
-    // Without parameters the simple protocol would be used, which cannot prepare; it may hold several statements.
-    const rows = await client.unsafe(text, [...values] as Value[], { prepare: prepare && values.length > 0 });
-    return rows as unknown as Row[];
-  };
-}
-
-async function reserve(url: string, shared: object, { onNotice, onLost }: ReservedEvents): Promise<Reserved> {
-  let state: "opening" | "open" | "ended" = "opening";
+  const pool = new pg.Pool({ ...shared, max: connections, idleTimeoutMillis: 0 });
+  const clients = new Set<object>();
+  const idle = new Set<object>();
+  pool.on("connect", (client) => void clients.add(client));
+  pool.on("acquire", (client) => void idle.delete(client));
+  pool.on("release", (_error, client) => void idle.add(client));
+  pool.on("remove", (client) => {
+    clients.delete(client);
+    idle.delete(client);
+  });
+  // Of a connection that breaks while nobody uses it.
+  pool.on("error", () => {});
   const options = {
-    ...shared,
-    max: 1,
-    idle_timeout: null,
-    max_lifetime: null,
-    onnotify: (_channel: string, payload: string) => onNotice(payload),
-    onclose: () => {
-      if (state !== "open") return;
-      state = "ended";
-      // The client would connect again by itself, to a session that listens to nothing.
-      void client.end({ timeout: 0 }).catch(() => {});
-      onLost();
+    ...{ mode, timers, answerMs, places: connections },
+    ...(mode === "own" ? { nameOf: statementNames() } : {}),
+    // Those that rest have gone the same way, most likely: each would cost somebody the same wait.
+    onSilence: () => idle.forEach(hangUp),
+  };
+  return {
+    ...poolDatabase(pool, options),
+    ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(shared, options, events) } : {}),
+    async close() {
+      const cancel = timers.after(endMs, () => clients.forEach(hangUp));
+      await pool.end();
+      cancel();
     },
   };
-  const client: Client = postgres(url, options as unknown as Parameters<typeof postgres>[1] & object);
-  const query = queryOf(client, false);
+}
+
+/** A statement is prepared once a connection. There are as many as this package has texts. */
+function statementNames(): (text: string) => string {
+  const names = new Map<string, string>();
+  return (text) => {
+    const name = names.get(text) ?? `pawl_${names.size}`;
+    names.set(text, name);
+    return name;
+  };
+}
+
+async function reserve(shared: pg.ClientConfig, options: Asking, events: ReservedEvents): Promise<Reserved> {
+  const client = new pg.Client(shared);
+  // Before it is ours, whoever connects hears of it.
+  client.on("error", () => {});
   try {
-    await query("SELECT 1");
+    await client.connect();
   } catch (error) {
-    state = "ended";
-    await client.end({ timeout: 0 }).catch(() => {});
+    hangUp(client);
     throw error;
   }
-  state = "open";
-  return {
-    query,
-    async release() {
-      state = "ended";
-      await client.end({ timeout: endSeconds }).catch(() => {});
-    },
-  };
+  return reserved(client, () => void client.end().catch(() => {}), options, events);
 }

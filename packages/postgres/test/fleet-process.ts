@@ -1,5 +1,5 @@
 /**
- * A worker process of the fleet: `postgres:URL SCHEMA` or `sqlite:DIR -`, its machine's name, a file for side effects. It
+ * A worker process of the fleet: `postgres:URL SCHEMA`, the same with `pooled:`, or `sqlite:DIR -`, its machine's name, a file for side effects. It
  * says `ready`, then each item it begins; on SIGTERM it drains and ends.
  */
 import { createWorker, type Runtime } from "@pawl/core";
@@ -10,14 +10,15 @@ import { fleetAgent } from "./fleet-agent.ts";
 const [place = "", schema = "", machine = "", effectsFile = "", pauseMs = "5", concurrency = "4"] =
   process.argv.slice(2);
 const effects = nodeEffects();
-const url = place.replace(/^postgres:/, "");
+const mode = place.startsWith("pooled:") ? "pooled" : "own";
+const url = place.replace(/^(postgres|pooled):(?=postgres:)/, "");
 
 async function open(): Promise<{ runtime: Runtime; wake?: (notify: () => void) => () => void }> {
   if (place.startsWith("sqlite:")) {
     const store = await sqliteStore({ dir: place.slice("sqlite:".length), ...effects, isAlive });
     return { runtime: { store, effects, holder: thisHolder() } };
   }
-  const store = await postgresStore({ url, schema, connections: 4 });
+  const store = await postgresStore({ url, schema, connections: 4, mode });
   // As on a machine of its own: nobody can look at our process, only at our connection.
   const runtime = { store, effects, holder: { ...thisHolder(), host: machine } };
   return { runtime, wake: (notify) => store.watchWork(notify) };

@@ -120,6 +120,16 @@ export class Fleet {
     for (const { child } of this.#members) child.kill("SIGKILL");
   }
 
+  /** Calls whose outcome nobody knows: what a take-over costs. */
+  async unknown(sessions: readonly string[]): Promise<number> {
+    let count = 0;
+    for (const id of sessions) {
+      for (const { event } of await (await openSession(this.#place.runtime, id)).entries())
+        if (event.type === "tool.settled" && event.output.code === "TOOL_OUTCOME_UNKNOWN") count += 1;
+    }
+    return count;
+  }
+
   /** Every law, every input, every side effect. Returns how long take-overs took, ms, ascending. */
   async reckon(sessions: readonly string[], inputs: number): Promise<number[]> {
     const lines = readFileSync(this.#effects, "utf8").trim().split("\n");

@@ -17,7 +17,7 @@ import { createInterface } from "node:readline";
 /** Nobody, by convention: PostgreSQL refuses to run as root. */
 const nobody = 65534;
 const isRoot = process.getuid?.() === 0;
-const identity = isRoot ? { uid: nobody, gid: nobody } : {};
+export const identity: { uid: number; gid: number } | { uid?: undefined } = isRoot ? { uid: nobody, gid: nobody } : {};
 
 /** Nothing here tests what survives a power cut, so nothing is flushed; what a crash of the server leaves, is tested. */
 const fast = ["fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200"];
@@ -92,13 +92,17 @@ export class PostgresServer {
     });
   }
 
-  /** `SIGINT` ends it in order, `SIGQUIT` at once, as a crash would. */
-  async halt(signal: "SIGINT" | "SIGQUIT"): Promise<void> {
+  /**
+   * `SIGTERM` waits for its clients to go, `SIGINT` sends them away, `SIGQUIT` ends at once, `SIGKILL` is the death of its
+   * first process: the others end as soon as they see it, and what comes next recovers.
+   */
+  async halt(signal: "SIGTERM" | "SIGINT" | "SIGQUIT" | "SIGKILL"): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
     if (!child || child.exitCode !== null) return;
+    const over = once(child, "exit");
     child.kill(signal);
-    await once(child, "exit");
+    await over;
   }
 
   async end(): Promise<void> {
@@ -135,7 +139,7 @@ function copyNative(folder: string): string {
   return native;
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

@@ -52,7 +52,7 @@ describe("an append whose answer is lost", () => {
         let struck = false;
         // The first piece that carries this append, or answers it.
         network.onRequest = (bytes, line) => {
-          if (struck || !bytes.includes(Buffer.from(`note ${nth}`).toString("hex"))) return;
+          if (struck || !bytes.includes(`"note ${nth}"`)) return;
           struck = true;
           if (way.startsWith("the request")) return network.cut();
           line.loseAnswer();
@@ -73,7 +73,7 @@ describe("an append whose answer is lost", () => {
     const epoch = await created(store);
     let taken: Promise<unknown> | undefined;
     network.onRequest = (bytes) => {
-      if (taken || !bytes.includes(Buffer.from("mine").toString("hex"))) return;
+      if (taken || !bytes.includes('"mine"')) return;
       network.cut();
       taken = truth.releaseLease("s", epoch).then(() => truth.acquireLease("s", { ...holder, id: "other" }, ttlMs));
     };

@@ -149,6 +149,11 @@ async function failStep(driver: Driver, error: unknown): Promise<void> {
   if (isPawlError(error) && silent.has(error.code)) throw error;
   // What began before its message was whole records its own result: before the step is closed, not after.
   await Promise.allSettled(driver.running.values());
+  // Where others wait to take over, a store that was away for a while costs no turn: it stays open, and goes on.
+  if (driver.handover && isPawlError(error, "STORE_UNAVAILABLE")) {
+    await recordFacts(driver).catch(() => {});
+    throw error;
+  }
   const failure = stepFailure(error);
   try {
     if (await recordFailure(driver, failure, unrecordedFacts)) return;
@@ -172,6 +177,13 @@ const storeCodes: ReadonlySet<ErrorCode> = new Set([
 function stepFailure(error: unknown): Failure {
   const kind = isPawlError(error) && storeCodes.has(error.code) ? "store" : "tool-runtime";
   return failureOf(kind, thrownText(error) || "nothing that says why was thrown", "runtime");
+}
+
+/** What has happened and was refused: whoever goes on must not take a call that has its result for one in doubt. */
+async function recordFacts({ ledger }: Driver): Promise<void> {
+  const refused = await ledger.load();
+  for (const fact of unrecordedFacts(ledger.state, refused)) ledger.stage(fact);
+  await ledger.commit();
 }
 
 /** Whether the turn has its end in the log. False where the log knows of no such turn. */

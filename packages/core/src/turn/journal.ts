@@ -1,6 +1,9 @@
 /**
  * The partial journal: what an open attempt has let out, written at intervals, so that a crash loses little of what a
  * person has read. It ends with the attempt.
+ *
+ * Invariant: one write is under way at most, and what comes meanwhile shares the next. A store that is slow, or does not answer,
+ * has no queue of pieces before it that the end of the attempt would have to wait for.
  */
 
 import { noExposure } from "../attempt/exposure.ts";
@@ -36,7 +39,7 @@ export interface Proven {
 type Growing = Extract<MessagePart, { type: "text" | "reasoning" | "tool-call" }>;
 
 export class Journal {
-  readonly #write: (chunk: string) => void;
+  readonly #write: (chunk: string) => Promise<void>;
   readonly #effects: Effects;
   /** Lines that wait, and the pieces of the part that grows, which are not a line yet. */
   #lines = "";
@@ -47,11 +50,15 @@ export class Journal {
   /** How much of each part stands in lines. */
   readonly #lengths = new WeakMap<MessagePart, number>();
   #cancel: (() => void) | undefined;
+  #writing = false;
+  /** Something is due as soon as the write under way has ended. */
+  #due = false;
+  #stopped = false;
 
   constructor(store: Store, session: string, epoch: number, attempt: string, effects: Effects) {
     this.#effects = effects;
     // Losing a piece of the journal must not fail the attempt: it is a courtesy to whoever reads after a crash.
-    const write = (chunk: string) => void store.writePartial(session, epoch, attempt, chunk).catch(() => {});
+    const write = (chunk: string) => store.writePartial(session, epoch, attempt, chunk).catch(() => {});
     // Not in one statement: the engine takes a function written as the value of a property for one that stays, and lets what
     // it sees (here the store, and through it all else) live until the collector has gone through everything.
     this.#write = write;
@@ -86,6 +93,11 @@ export class Journal {
 
   /** The attempt is over: its batch drops what was written. */
   stop(): void {
+    this.#stopped = true;
+    this.#rest();
+  }
+
+  #rest(): void {
     this.#cancel?.();
     this.#cancel = undefined;
   }
@@ -115,11 +127,19 @@ export class Journal {
   }
 
   #flush(): void {
-    this.stop();
+    this.#rest();
+    this.#due = this.#writing;
+    if (this.#writing) return;
     this.#closeLine();
-    if (this.#lines !== "") this.#write(this.#lines);
-    this.#lines = "";
     this.#unwritten = 0;
+    if (this.#lines === "") return;
+    const lines = this.#lines;
+    this.#lines = "";
+    this.#writing = true;
+    void this.#write(lines).then(() => {
+      this.#writing = false;
+      if (this.#due && !this.#stopped) this.#flush();
+    });
   }
 }
 

@@ -94,13 +94,16 @@ export class DriverLease {
   }
 
   async #renew(): Promise<void> {
-    const askedAt = this.#effects.clock.monotonic();
+    const { clock } = this.#effects;
+    const askedAt = clock.monotonic();
     let full = false;
     // A store that does not answer is no proof of a loss: the clock decides when the lease has run out.
-    const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch((error: unknown) => {
+    const asked = this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch((error: unknown) => {
       full = isPawlError(error, "STORE_FULL");
       return undefined;
     });
+    // However long the store itself may wait: by then somebody else may drive. Whoever slept gets a moment to ask.
+    const renewed = await this.#before(asked, Math.max(this.#validUntil - askedAt, limit.leaseMs / 3));
     if (this.#released) return;
     if (renewed === true) this.#validUntil = askedAt + limit.leaseMs;
     // On a full disk nobody can take over either: nothing new is entered, and what runs may end.
@@ -108,6 +111,14 @@ export class DriverLease {
     if (renewed === false || expired)
       this.lose(new PawlError("FENCED", `session ${this.#session}: the lease was lost`));
     else this.#schedule();
+  }
+
+  async #before<T>(asked: Promise<T>, ms: number): Promise<T | undefined> {
+    const { promise: late, resolve } = Promise.withResolvers<undefined>();
+    this.#cancel = this.#effects.timers.after(ms, () => resolve(undefined));
+    const answer = await Promise.race([asked, late]);
+    this.#cancel();
+    return answer;
   }
 }
 

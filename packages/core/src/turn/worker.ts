@@ -9,6 +9,7 @@
  *    is parked: it goes back when its lease runs out, or when something new was posted. Nothing is claimed in a loop.
  * 4. After `drain` nothing is claimed; what is driven ends before its next step, and whoever claims it goes on there.
  */
+import { pause } from "../attempt/pause.ts";
 import { type ErrorCode, isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { isWorkspace, seen, workspaceWords } from "../log/shape.ts";
@@ -185,7 +186,10 @@ class SessionWorker implements Worker {
       // Taken over: whoever did goes on, and there is nothing to give back.
       if (!isPawlError(error, "FENCED")) onError?.(error, session);
     }
-    const progress = isAway(failure?.error) || (await seq().catch(() => before)) !== before;
+    const away = isAway(failure?.error);
+    // A store that answers a claim, and not what follows from it, is not asked in a loop either.
+    if (away) await pause(effects.timers, awayMs, this.#handover.signal);
+    const progress = away || (await seq().catch(() => before)) !== before;
     const parks = !progress && !this.#handover.signal.aborted;
     if (!parks) await lease.release().catch(() => {});
     await drive.over(parks, failure);

@@ -1,0 +1,40 @@
+/** The partial journal before a store that is slow: nothing piles up, nothing is lost. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { limit } from "../src/limit.ts";
+import type { MessagePart } from "../src/log/event.ts";
+import type { Store } from "../src/store/store.ts";
+import { FakeEffects } from "../src/testing/fake.ts";
+import { Journal, readJournal } from "../src/turn/journal.ts";
+import { deferred } from "./turn-world.ts";
+
+test("one write is under way at most; what comes meanwhile is one more", async () => {
+  const effects = new FakeEffects();
+  const chunks: string[] = [];
+  let gate = deferred();
+  const store = {
+    writePartial: (_session: string, _epoch: number, _attempt: string, chunk: string) => {
+      chunks.push(chunk);
+      return gate.promise;
+    },
+  } as unknown as Store;
+  const journal = new Journal(store, "s", 1, "a", effects);
+  const part: MessagePart = { type: "text", id: "p", text: "" };
+  const piece = "x".repeat(limit.partialChars);
+  for (let nth = 0; nth < 300; nth += 1) {
+    journal.grew(part, piece);
+    effects.advance(limit.partialMs);
+  }
+  assert.equal(chunks.length, 1);
+  const first = gate;
+  gate = deferred();
+  first.resolve();
+  await effects.settle();
+  assert.equal(chunks.length, 2);
+  gate.resolve();
+  await effects.settle();
+  journal.stop();
+  assert.equal(effects.waiting, 0);
+  const { parts } = readJournal({ attempt: "a", epoch: 1, chunks }, "a");
+  assert.deepEqual(parts, [{ ...part, text: piece.repeat(300) }]);
+});
