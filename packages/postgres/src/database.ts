@@ -16,6 +16,8 @@ export interface Database {
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** A connection of its own, until it is given back or breaks. Absent where every statement may get another one. */
   reserve?(events: ReservedEvents): Promise<Reserved>;
+  /** Whether a second one may be reserved without leaving too few for all else. */
+  spare: boolean;
   /** Waits for what is under way. */
   close(): Promise<void>;
 }

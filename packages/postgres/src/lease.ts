@@ -15,13 +15,16 @@ import { momentOf, stampOf } from "./moment.ts";
 import { beaconIsOut, type Presence } from "./presence.ts";
 import { type IsAlive, isGone, leaseOf, type Reader } from "./read.ts";
 
-/** `$1` now, `$2` ttl, `$3` holder, `$4` host, `$5` ticket, `$6` our beacon, `$7` the number we would shine with. */
+/**
+ * `$1` now, `$2` ttl, `$3` holder, `$4` host, `$5` ticket, `$6` our beacon, `$7` the number we would shine with; null where we
+ * do not judge others by theirs.
+ */
 const grant = `epoch = t.epoch + 1, leased = t.epoch + 1, holder = $3::text, host = $4::text, ticket = $5::text,
   beacon = $6::bigint, expires_at = ceil(${momentOf("$1")} + $2::float8)::bigint, ttl_ms = ceil($2::float8)::bigint`;
 
 /** Processes of this host are looked at themselves. */
 const isFree = `(t.leased = 0 OR t.expires_at <= ${momentOf("$1")} OR t.ticket = $5::text
-  OR (t.host IS DISTINCT FROM $4::text AND t.beacon IS DISTINCT FROM $7::bigint AND ${beaconIsOut("t")}))`;
+  OR (t.host IS DISTINCT FROM $4::text AND t.beacon <> $7::bigint AND ${beaconIsOut("t")}))`;
 
 const acquire = `
 UPDATE pawl.session t SET ${grant}
@@ -73,7 +76,15 @@ export class Leases {
 
   #grantValues(holder: Holder, ttlMs: number, ticket: string): (string | number | null)[] {
     const { now, presence } = this.#with;
-    return [now(), ttlMs, JSON.stringify(holder), holder.host, ticket, presence.beacon, presence.own];
+    return [
+      now(),
+      ttlMs,
+      JSON.stringify(holder),
+      holder.host,
+      ticket,
+      presence.beacon,
+      presence.judges ? presence.own : null,
+    ];
   }
 
   async acquire(session: string, holder: Holder, ttlMs: number): Promise<LeaseAnswer> {
@@ -95,11 +106,11 @@ export class Leases {
   }
 
   async #held(session: string): Promise<Row | undefined> {
-    const { link, now } = this.#with;
+    const { link, now, presence } = this.#with;
     await link.query(clamp, [now(), session]);
     const [row] = await link.query(held, [now(), session]);
     if (!row) throw noSession(session);
-    return row["live"] === true ? row : undefined;
+    return row["live"] === true ? { ...row, out: row["out"] === true && presence.judges } : undefined;
   }
 
   renew(session: string, epoch: number, ttlMs: number): Promise<boolean> {

@@ -15,7 +15,13 @@ export interface PoolClient {
 export interface Pool {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
   connect(): Promise<PoolClient>;
+  options?: { max?: number };
 }
+
+/** What `pg` has without a word. */
+const usualSize = 10;
+/** Two that are reserved, and as many to work with. */
+const leastSize = 4;
 
 /** The pool stays its owner's: closing the store does not end it. */
 export function poolDatabase(pool: Pool, mode: "own" | "pooled"): Database {
@@ -23,6 +29,7 @@ export function poolDatabase(pool: Pool, mode: "own" | "pooled"): Database {
     query: queryOf(pool),
     transaction: (work) => transaction(pool, work),
     ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(pool, events) } : {}),
+    spare: mode === "own" && (pool.options?.max ?? usualSize) >= leastSize,
     close: async () => {},
   };
 }

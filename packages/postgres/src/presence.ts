@@ -10,9 +10,17 @@ import { randomInt } from "node:crypto";
 import type { Timers } from "@pawl/core/store";
 import type { Reserved } from "./database.ts";
 import type { Link } from "./link.ts";
+import { markSql, ringOf } from "./neighbour.ts";
 
 /** A server that was restarted is back within seconds, and takes over meanwhile from nobody. */
 const againMs = 250;
+/**
+ * Whoever has just come back does not judge others by their beacons: after a restart of the server all of them are out, and
+ * whoever is first would take over from all who live.
+ */
+const settleMs = 2_000;
+/** Of a lock with two numbers. */
+const most = 2 ** 31 - 1;
 
 /** In SQL: the lease in row `alias` was taken by a process whose connection has ended. */
 export function beaconIsOut(alias: string): string {
@@ -26,6 +34,8 @@ export interface PresenceEvents {
   onNotice(payload: string): void;
   /** A new connection: what was said meanwhile was not heard. */
   onConnected(): void;
+  /** Others can see that we are a worker, by this mark. */
+  onMarked(mark: number): void;
 }
 
 export class Presence {
@@ -35,6 +45,12 @@ export class Presence {
   readonly #timers: Timers;
   readonly #channel: string;
   readonly #events: PresenceEvents;
+  readonly #ring: number;
+  #enrolled = false;
+  /** The connection that our mark is on. */
+  #marked: Reserved | undefined;
+  #judges = true;
+  #settling: () => void = () => {};
   #opening: Promise<void> | undefined;
   #reserved: Reserved | undefined;
   #shines = false;
@@ -46,6 +62,7 @@ export class Presence {
     this.#timers = timers;
     this.#channel = channel;
     this.#events = events;
+    this.#ring = ringOf(channel);
   }
 
   get isPossible(): boolean {
@@ -67,6 +84,27 @@ export class Presence {
     return this.#number;
   }
 
+  /** Whether a beacon that is out says something. */
+  get judges(): boolean {
+    return this.#judges;
+  }
+
+  /** From now on we are a worker, whose end others wait for. */
+  enroll(): void {
+    if (this.#enrolled) return;
+    this.#enrolled = true;
+    if (this.#reserved) void this.#enter(this.#reserved).catch(() => {});
+  }
+
+  /** Each connection has a mark of its own: that of the last one may stand for a while. */
+  async #enter(reserved: Reserved): Promise<void> {
+    if (this.#marked === reserved) return;
+    this.#marked = reserved;
+    const mark = randomInt(most);
+    await reserved.query(markSql(this.#ring, mark));
+    if (!this.#ended) this.#events.onMarked(mark);
+  }
+
   /** Connects once; what fails is tried again by itself. */
   open(): Promise<void> {
     this.#opening ??= this.#connect();
@@ -81,9 +119,11 @@ export class Presence {
       this.#reserved = reserved;
       // Closed while it was opened.
       if (this.#ended) return await this.#release();
-      await reserved.query(`LISTEN "${this.#channel}"`);
       await this.#light(reserved);
+      await reserved.query(`LISTEN "${this.#channel}"`);
+      this.#settle();
       this.#events.onConnected();
+      if (this.#enrolled) await this.#enter(reserved);
     } catch {
       await this.#release();
       this.#again();
@@ -98,15 +138,25 @@ export class Presence {
     this.#timers.after(againMs, () => void this.#light(reserved).catch(() => {}));
   }
 
-  #lost(): void {
-    this.#reserved = undefined;
-    this.#again();
+  #settle(): void {
+    if (this.#judges || this.#ended) return;
+    this.#settling();
+    this.#settling = this.#timers.after(settleMs, () => {
+      this.#judges = this.#reserved !== undefined;
+    });
   }
 
-  #again(): void {
+  /** The line alone may be gone: then others should not see our beacon out for longer than it takes to connect. */
+  #lost(): void {
+    this.#reserved = undefined;
+    this.#judges = false;
+    this.#again(0);
+  }
+
+  #again(ms = againMs): void {
     if (this.#ended || this.#waiting) return;
     this.#waiting = true;
-    this.#timers.after(againMs, () => {
+    this.#timers.after(ms, () => {
       this.#waiting = false;
       this.#opening = this.#connect();
     });
@@ -120,6 +170,7 @@ export class Presence {
 
   async end(): Promise<void> {
     this.#ended = true;
+    this.#settling();
     await this.#opening;
     await this.#release();
   }

@@ -47,6 +47,7 @@ import { Lanes } from "./lane.ts";
 import { Leases } from "./lease.ts";
 import { Link } from "./link.ts";
 import { Mailbox } from "./mailbox.ts";
+import { Neighbour, ringOf } from "./neighbour.ts";
 import { type Pool, poolDatabase } from "./pool-database.ts";
 import { Presence } from "./presence.ts";
 import { Reader } from "./read.ts";
@@ -62,7 +63,7 @@ export interface PostgresStoreOptions {
   pool?: Pool;
   /** The schema of the tables; default `pawl`. Made, or brought up to date, when the store is opened. */
   schema?: string;
-  /** Connections at most, besides the reserved one, with `url`; default 10. */
+  /** Connections at most, besides the reserved one (of a worker two), with `url`; default 10. */
   connections?: number;
   /** `pooled` behind a transaction pooler: no LISTEN, no advisory lock, no prepared statements. Default `own`. */
   mode?: "own" | "pooled";
@@ -119,6 +120,7 @@ class DatabaseStore implements PostgresStore {
   readonly #lanes = new Lanes();
   readonly #now: () => number | null;
   readonly #presence: Presence;
+  readonly #neighbour: Neighbour;
   readonly #watch: DatabaseWatch;
   readonly #appender: Appender;
   readonly #reader: Reader;
@@ -131,10 +133,18 @@ class DatabaseStore implements PostgresStore {
     const now = () => (clock ? clock.now() : null);
     this.#link = link;
     this.#now = now;
-    this.#watch = new DatabaseWatch({ link, timers, channel, isHeard: () => this.#presence.isConnected });
+    this.#neighbour = new Neighbour(link, timers, ringOf(channel), { onGone: () => this.#watch.tellOfWork() });
+    this.#watch = new DatabaseWatch({
+      ...{ link, timers, channel, isHeard: () => this.#presence.isConnected },
+      onJoined: (mark) => this.#neighbour.joined(mark),
+    });
     this.#presence = new Presence(link, timers, channel, {
       onNotice: (payload) => this.#watch.hear(payload),
       onConnected: () => this.#watch.missed(),
+      onMarked: (mark) => {
+        this.#neighbour.begin(mark);
+        this.#watch.tellOfMark(mark);
+      },
     });
     this.#appender = new Appender(link, now);
     this.#reader = new Reader(link, now, isAlive);
@@ -241,6 +251,7 @@ class DatabaseStore implements PostgresStore {
 
   watchWork(notify: () => void): () => void {
     this.#link.assertOpen();
+    this.#presence.enroll();
     return this.#watch.addWorker(notify);
   }
 
@@ -295,6 +306,7 @@ class DatabaseStore implements PostgresStore {
   close(): Promise<void> {
     return this.#link.close(async () => {
       await this.#watch.end();
+      await this.#neighbour.end();
       await this.#presence.end();
     });
   }

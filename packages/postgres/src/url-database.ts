@@ -3,7 +3,7 @@ import postgres from "postgres";
 import type { Database, Query, Reserved, ReservedEvents, Row, Value } from "./database.ts";
 
 export interface UrlOptions {
-  /** Connections at most, besides the reserved one; default 10. */
+  /** Connections at most, besides the reserved ones; default 10. */
   connections?: number;
   /**
    * `own`: a connection is a session of the server. `pooled`: behind a transaction pooler (PgBouncer), where every
@@ -29,6 +29,7 @@ export function urlDatabase(url: string, { connections = 10, mode }: UrlOptions)
     query: queryOf(client, prepare),
     transaction: (work) => client.begin((inside) => work(queryOf(inside, prepare))) as ReturnType<typeof work>,
     ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(url, shared, events) } : {}),
+    spare: mode === "own",
     // With a deadline: of a connection that broke under a statement the client waits for an answer that cannot come.
     close: () => client.end({ timeout: endSeconds }),
   };

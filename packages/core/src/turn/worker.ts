@@ -13,6 +13,7 @@ import { type ErrorCode, isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { seen } from "../log/shape.ts";
 import { Feed } from "../view/feed.ts";
+import type { LiveItem } from "../view/live.ts";
 import { type Agent, prepareAgent } from "./agent.ts";
 import { DriverLease } from "./lease.ts";
 import { Nudge } from "./nudge.ts";
@@ -139,21 +140,18 @@ class SessionWorker implements Worker {
     const { runtime, agent, onError } = this.#with;
     const { store, effects } = runtime;
     const lease = DriverLease.adopt(store, session, effects, epoch, askedAt);
-    const seq = async () => (await store.get(session))?.seq;
-    let before: number | undefined;
+    const feed = new ProgressFeed();
     let away = false;
     try {
-      before = await seq();
       const prepared = await prepareAgent(await agent(new Session(runtime, session)));
-      const reins = { feed: new Feed(), signal: this.#stays, nudge: new Nudge(), handover: this.#handover.signal };
+      const reins = { feed, signal: this.#stays, nudge: new Nudge(), handover: this.#handover.signal };
       await driveClaimed(runtime, session, prepared, lease, { ...reins, turns: 1 });
     } catch (error) {
       away = isPawlError(error) && storeIsAway.has(error.code);
       // Taken over: whoever did goes on, and there is nothing to give back.
       if (!isPawlError(error, "FENCED")) onError?.(error, session);
     }
-    const progress = away || (await seq().catch(() => before)) !== before;
-    if (progress || this.#handover.signal.aborted) await lease.release().catch(() => {});
+    if (away || feed.recorded || this.#handover.signal.aborted) await lease.release().catch(() => {});
     else await this.#park(session, lease);
   }
 
@@ -165,6 +163,16 @@ class SessionWorker implements Worker {
     const parking = new Parking(this.#with.runtime, session, lease, () => this.#parked.delete(session));
     this.#parked.set(session, parking);
     await parking.begin();
+  }
+}
+
+/** Knows whether anything was recorded. */
+class ProgressFeed extends Feed {
+  recorded = false;
+
+  override push(item: LiveItem): void {
+    this.recorded ||= item.type === "entry";
+    super.push(item);
   }
 }
 
