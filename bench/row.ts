@@ -29,7 +29,7 @@ export interface Row {
   stretch: number;
   /** What both read and neither makes: built once a run, and shared by the rows that name it. */
   fixture?: FixtureName;
-  /** Each gets an empty folder of its own, which goes afterwards, and the folder of the fixture, which stays. */
+  /** Each gets an empty folder of its own, which goes afterwards, and the place of the fixture, which stays. */
   baseline(dir: string, fixture: string): Promise<Figures>;
   ours(dir: string, fixture: string): Promise<Figures>;
   /** The score of one round. */

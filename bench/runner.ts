@@ -24,7 +24,7 @@ const caseMs = 180_000;
 const caseFile = fileURLToPath(new URL("./case.ts", import.meta.url));
 
 export async function runRow(row: Row, { rounds, dir, fixtures, signal }: RunOptions): Promise<Judged> {
-  const fixture = row.fixture === undefined ? "" : await fixtures.folderOf(row.fixture);
+  const fixture = row.fixture === undefined ? "" : await fixtures.placeOf(row.fixture);
   const run = (side: Side) => runCase(row.name, side, dir, fixture, signal);
   const measured: { baseline: Figures; ours: Figures }[] = [];
   for (let round = 0; round < rounds; round += 1) {

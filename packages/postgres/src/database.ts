@@ -22,6 +22,8 @@ export interface Database {
    * INVALID_INPUT where a pooler is found to stand in between.
    */
   reserve?(events: ReservedEvents): Promise<Reserved>;
+  /** Whether a second one may be reserved without leaving too few for all else. */
+  spare: boolean;
   /** Waits for what is under way, and never long for a line that is dead. */
   close(): Promise<void>;
 }

@@ -15,7 +15,7 @@ export interface ServerOptions {
   pool?: Pool;
   /** The schema of the tables; default `pawl`. */
   schema?: string;
-  /** Connections at most, besides the reserved one, with `url`; default 10. */
+  /** Connections at most, besides the reserved one (of a worker two), with `url`; default 10. */
   connections?: number;
   /** `pooled` behind a transaction pooler: no LISTEN, no advisory lock, no prepared statements. Default `own`. */
   mode?: "own" | "pooled";

@@ -21,6 +21,7 @@ import { poolerBetween } from "./fault.ts";
 /** What is used of a `pg` pool. */
 export interface Pool {
   connect(): Promise<PoolClient>;
+  options?: { max?: number };
 }
 
 export interface PoolOptions extends Asking {
@@ -31,6 +32,11 @@ export interface PoolOptions extends Asking {
   onSilence?(): void;
 }
 
+/** What `pg` has without a word. */
+const usualSize = 10;
+/** Two that are reserved, and as many to work with. */
+const leastSize = 4;
+
 /** The pool stays its owner's: closing the store does not end it. */
 export function poolDatabase(pool: Pool, options: PoolOptions): Database {
   const places = new Places(options.places ?? Number.POSITIVE_INFINITY);
@@ -40,6 +46,7 @@ export function poolDatabase(pool: Pool, options: PoolOptions): Database {
     query: (text, values) => lend((query) => query(text, values)),
     transaction: (work, pace) => lend((query) => transaction(query, work), pace),
     ...(options.mode === "own" ? { reserve: (events: ReservedEvents) => reserveFrom(pool, options, events) } : {}),
+    spare: options.mode === "own" && (pool.options?.max ?? usualSize) >= leastSize,
     close: async () => {},
   };
 }

@@ -15,6 +15,7 @@ import { isPawlError } from "@pawl/core";
 import type { Timers } from "@pawl/core/store";
 import type { Reserved } from "./database.ts";
 import type { Link } from "./link.ts";
+import { markSql, ringOf } from "./neighbour.ts";
 
 /** A server that was restarted is back within seconds, and takes over meanwhile from nobody. */
 const againMs = 250;
@@ -22,6 +23,8 @@ const againMs = 250;
 const forgivingMs = 3_000;
 /** A third of a lease: what is dead is noticed before a lease that rests on it is renewed twice. */
 const beatMs = 5_000;
+/** Of a lock with two numbers. */
+const most = 2 ** 31 - 1;
 
 /** In SQL: the lease in row `alias` was taken by a process whose connection has ended. */
 export function beaconIsOut(alias: string): string {
@@ -35,6 +38,8 @@ export interface PresenceEvents {
   onNotice(payload: string): void;
   /** A new connection: what was said meanwhile was not heard. */
   onConnected(): void;
+  /** Others can see that we are a worker, by this mark. */
+  onMarked(mark: number): void;
 }
 
 export class Presence {
@@ -44,6 +49,10 @@ export class Presence {
   readonly #timers: Timers;
   readonly #channel: string;
   readonly #events: PresenceEvents;
+  readonly #ring: number;
+  #enrolled = false;
+  /** The connection that our mark is on. */
+  #marked: Reserved | undefined;
   #opening: Promise<void> | undefined;
   #reserved: Reserved | undefined;
   #shines = false;
@@ -57,6 +66,7 @@ export class Presence {
     this.#timers = timers;
     this.#channel = channel;
     this.#events = events;
+    this.#ring = ringOf(channel);
   }
 
   get isPossible(): boolean {
@@ -78,6 +88,22 @@ export class Presence {
     return this.#forgiving ? null : this.#number;
   }
 
+  /** From now on we are a worker, whose end others wait for. */
+  enroll(): void {
+    if (this.#enrolled) return;
+    this.#enrolled = true;
+    if (this.#reserved) void this.#enter(this.#reserved).catch(() => {});
+  }
+
+  /** Each connection has a mark of its own: that of the last one may stand for a while. */
+  async #enter(reserved: Reserved): Promise<void> {
+    if (this.#marked === reserved) return;
+    this.#marked = reserved;
+    const mark = randomInt(most);
+    await reserved.query(markSql(this.#ring, mark));
+    if (!this.#ended) this.#events.onMarked(mark);
+  }
+
   /** Connects once; what fails is tried again by itself. Fails with INVALID_INPUT where a pooler stands in between. */
   open(): Promise<void> {
     this.#opening ??= this.#connect();
@@ -92,10 +118,11 @@ export class Presence {
       this.#reserved = reserved;
       // Closed while it was opened.
       if (this.#ended) return await this.#release();
-      await reserved.query(`LISTEN "${this.#channel}"`);
       await this.#light(reserved);
+      await reserved.query(`LISTEN "${this.#channel}"`);
       this.#events.onConnected();
       this.#beat(reserved);
+      if (this.#enrolled) await this.#enter(reserved);
     } catch (error) {
       await this.#release();
       // Found out later, on a new connection, it is left at what works without one.
@@ -136,18 +163,19 @@ export class Presence {
     });
   }
 
+  /** The line alone may be gone: then others should not see our beacon out for longer than it takes to connect. */
   #lost(): void {
     this.#reserved = undefined;
     this.#shines = false;
     this.#cancelBeat();
     this.#forgiving = true;
-    this.#again();
+    this.#again(0);
   }
 
-  #again(): void {
+  #again(ms = againMs): void {
     if (this.#ended || this.#waiting) return;
     this.#waiting = true;
-    this.#timers.after(againMs, () => {
+    this.#timers.after(ms, () => {
       this.#waiting = false;
       this.#opening = this.#connect();
       this.#opening.catch(() => {});

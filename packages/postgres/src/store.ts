@@ -49,6 +49,7 @@ import { Lanes } from "./lane.ts";
 import { Leases } from "./lease.ts";
 import type { Link } from "./link.ts";
 import { Mailbox } from "./mailbox.ts";
+import { Neighbour, ringOf } from "./neighbour.ts";
 import { linkTo, type ServerOptions } from "./opening.ts";
 import { Presence } from "./presence.ts";
 import { Reader } from "./read.ts";
@@ -100,6 +101,7 @@ class DatabaseStore implements PostgresStore {
   readonly #lanes = new Lanes();
   readonly #now: () => number | null;
   readonly #presence: Presence;
+  readonly #neighbour: Neighbour;
   readonly #watch: DatabaseWatch;
   readonly #appender: Appender;
   readonly #reader: Reader;
@@ -112,10 +114,18 @@ class DatabaseStore implements PostgresStore {
     const now = () => (clock ? clock.now() : null);
     this.#link = link;
     this.#now = now;
-    this.#watch = new DatabaseWatch({ link, timers, channel, isHeard: () => this.#presence.isConnected });
+    this.#neighbour = new Neighbour(link, timers, ringOf(channel), { onGone: () => this.#watch.tellOfWork() });
+    this.#watch = new DatabaseWatch({
+      ...{ link, timers, channel, isHeard: () => this.#presence.isConnected },
+      onJoined: (mark) => this.#neighbour.joined(mark),
+    });
     this.#presence = new Presence(link, timers, channel, {
       onNotice: (payload) => this.#watch.hear(payload),
       onConnected: () => this.#watch.missed(),
+      onMarked: (mark) => {
+        this.#neighbour.begin(mark);
+        this.#watch.tellOfMark(mark);
+      },
     });
     this.#appender = new Appender(link, now);
     this.#reader = new Reader(link, now, isAlive);
@@ -220,6 +230,7 @@ class DatabaseStore implements PostgresStore {
 
   watchWork(notify: () => void): () => void {
     this.#link.assertOpen();
+    this.#presence.enroll();
     return this.#watch.addWorker(notify);
   }
 
@@ -280,6 +291,7 @@ class DatabaseStore implements PostgresStore {
   close(): Promise<void> {
     return this.#link.close(async () => {
       await this.#watch.end();
+      await this.#neighbour.end();
       await this.#presence.end();
     });
   }

@@ -9,7 +9,7 @@ import type { Database, Reserved, ReservedEvents } from "./database.ts";
 import { poolDatabase, reserved } from "./pool-database.ts";
 
 export interface UrlOptions extends Omit<Asking, "nameOf"> {
-  /** Connections at most, besides the reserved one; default 10. */
+  /** Connections at most, besides the reserved ones; default 10. */
   connections?: number;
   /**
    * `own`: a connection is a session of the server. `pooled`: behind a transaction pooler (PgBouncer), where every
@@ -55,6 +55,7 @@ export function urlDatabase(url: string, { connections = 10, mode, timers, answe
   return {
     ...poolDatabase(pool, options),
     ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(shared, options, events) } : {}),
+    spare: mode === "own",
     async close() {
       const cancel = timers.after(endMs, () => clients.forEach(hangUp));
       await pool.end();

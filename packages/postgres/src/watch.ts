@@ -14,6 +14,14 @@ const heardPollMs = 1_000;
 const unheardPollMs = 100;
 /** A payload has less than 8,000 bytes; an id at most 64, and a sign before it. */
 const idsPerNotice = 100;
+/**
+ * At once, and then together what came within this time: every process hears every notice, so that many sessions, or one with
+ * quick steps, would keep a fleet awake.
+ */
+const noticeMs = 10;
+/** Work, of no session in particular. */
+const workWord = "p";
+const markSign = "n";
 
 const marks = `
 SELECT s.id, s.seq, (SELECT max(m.place) FROM pawl.mail m WHERE m.session = s.key) AS place
@@ -25,6 +33,8 @@ export interface WatchParts {
   channel: string;
   /** Whether notifications arrive. */
   isHeard(): boolean;
+  /** Another worker says that it is there. */
+  onJoined(mark: number): void;
 }
 
 export class DatabaseWatch {
@@ -37,6 +47,8 @@ export class DatabaseWatch {
   #telling: Promise<void> | undefined;
   #cancel: (() => void) | undefined;
   #asking = false;
+  #ended = false;
+  #hurry: () => void = () => {};
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
@@ -62,7 +74,21 @@ export class DatabaseWatch {
   tell(session: string, news: News): void {
     this.#watchers.notify(session, news);
     if (news !== "records") this.#wakeWorkers();
-    this.#untold.add(`${news === "records" ? "r" : "p"}${session}`);
+    this.#say(`${news === "records" ? "r" : "p"}${session}`);
+  }
+
+  /** Somebody has gone, and what it drove is nobody's. */
+  tellOfWork(): void {
+    this.#wakeWorkers();
+    this.#say(workWord);
+  }
+
+  tellOfMark(mark: number): void {
+    this.#say(`${markSign}${mark}`);
+  }
+
+  #say(word: string): void {
+    this.#untold.add(word);
     this.#telling ??= this.#send();
   }
 
@@ -72,6 +98,7 @@ export class DatabaseWatch {
         const ids = [...this.#untold].slice(0, idsPerNotice);
         for (const id of ids) this.#untold.delete(id);
         await this.#parts.link.query("SELECT pg_notify($1, $2)", [this.#parts.channel, ids.join(" ")]);
+        if (this.#untold.size < idsPerNotice) await this.#gather();
       }
     } catch {
       // Others find out when they ask.
@@ -81,10 +108,23 @@ export class DatabaseWatch {
     }
   }
 
+  async #gather(): Promise<void> {
+    if (this.#ended) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.timers.after(noticeMs, resolve);
+    this.#hurry = resolve;
+    await promise;
+    cancel();
+  }
+
   /** What another process, or we, have said. */
   hear(payload: string): void {
     let work = false;
     for (const word of payload.split(" ")) {
+      if (word.startsWith(markSign)) {
+        this.#parts.onJoined(Number(word.slice(markSign.length)));
+        continue;
+      }
       const news = word[0] === "r" ? "records" : "any";
       if (news === "any") work = true;
       this.#watchers.notify(word.slice(1), news);
@@ -99,6 +139,8 @@ export class DatabaseWatch {
   }
 
   async end(): Promise<void> {
+    this.#ended = true;
+    this.#hurry();
     await this.#telling;
     this.#watchers.notifyAll();
     this.#rest();

@@ -28,7 +28,7 @@ try {
   let kills = 0;
   for (let second = 0; second < seconds; second += 1) {
     const next = sleep(1_000);
-    if (second === 5) fleet.stop(paused);
+    if (second === 5) await fleet.stop(paused);
     if (second === 5 + stoppedSeconds) fleet.wake(paused);
     const [oldest, ...rest] = members;
     if (oldest) members = [...rest, await fleet.kill(oldest)];

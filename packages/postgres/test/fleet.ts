@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { createSession, openSession, type Runtime, verify } from "@pawl/core";
+import { createSession, type LogEntry, openSession, type Runtime, verify } from "@pawl/core";
 import { actsPerTurn } from "./fleet-agent.ts";
 
 export interface FleetPlace {
@@ -23,12 +23,17 @@ interface Member {
   machine: string;
 }
 
-/** A lease that a dead process held over an open turn. */
+/** A lease over an open turn, of a process that is killed, or of one that is stopped until it has run out. */
 interface Orphan {
   session: string;
   epoch: number;
-  killedAt: number;
+  why: "killed" | "expired";
+  /** Since when somebody else may drive it. */
+  since: number;
 }
+
+/** How long turns were nobody's, ms, ascending. */
+export type TakeOvers = { readonly [why in Orphan["why"]]: number[] };
 
 const script = fileURLToPath(new URL("./fleet-process.ts", import.meta.url));
 
@@ -86,19 +91,24 @@ export class Fleet {
     member.child.kill("SIGKILL");
     const killedAt = Date.now();
     await exited(member.child);
-    for (const { session, epoch } of held) this.#orphans.push({ session, epoch, killedAt });
+    for (const { session, epoch } of held) this.#orphans.push({ session, epoch, why: "killed", since: killedAt });
     return this.start();
   }
 
-  async #held({ child }: Member): Promise<{ session: string; epoch: number }[]> {
+  async #held({ child }: Member): Promise<{ session: string; epoch: number; expiresAt: number }[]> {
     const list = await this.#place.runtime.store.list();
     return list.flatMap(({ session, lease, head }) =>
-      lease && lease.holder.pid === child.pid && head.openTurn !== undefined ? { session, epoch: lease.epoch } : [],
+      lease && lease.holder.pid === child.pid && head.openTurn !== undefined
+        ? { session, epoch: lease.epoch, expiresAt: lease.expiresAt }
+        : [],
     );
   }
 
-  stop({ child }: Member): void {
-    child.kill("SIGSTOP");
+  /** `SIGSTOP`. What it holds is nobody's when its leases have run out. */
+  async stop(member: Member): Promise<void> {
+    member.child.kill("SIGSTOP");
+    for (const { session, epoch, expiresAt } of await this.#held(member))
+      this.#orphans.push({ session, epoch, why: "expired", since: expiresAt });
   }
 
   wake({ child }: Member): void {
@@ -130,12 +140,12 @@ export class Fleet {
     return count;
   }
 
-  /** Every law, every input, every side effect. Returns how long take-overs took, ms, ascending. */
-  async reckon(sessions: readonly string[], inputs: number): Promise<number[]> {
+  /** Every law, every input, every side effect. Returns how long take-overs took. */
+  async reckon(sessions: readonly string[], inputs: number): Promise<TakeOvers> {
     const lines = readFileSync(this.#effects, "utf8").trim().split("\n");
     assert.deepEqual([...new Set(lines)].length, lines.length, "no side effect happened twice");
     const happened = new Set(lines);
-    const took: number[] = [];
+    const took: TakeOvers = { killed: [], expired: [] };
     for (const id of sessions) {
       const session = await openSession(this.#place.runtime, id);
       const entries = await session.entries();
@@ -152,13 +162,21 @@ export class Fleet {
         if (done) assert.ok(happened.has(`${id} ${done[1]}`), `${id}: ${done[1]} has a result and never ran`);
       }
       assert.deepEqual(await this.#place.runtime.store.mailbox(id), []);
-      for (const { epoch, killedAt } of this.#orphans.filter(({ session }) => session === id)) {
-        const next = entries.find((entry) => entry.epoch > epoch);
-        if (next) took.push(Math.max(0, next.time - killedAt));
+      for (const { epoch, why, since } of this.#orphans.filter(({ session }) => session === id)) {
+        const at = entries.findIndex((entry) => entry.epoch > epoch);
+        const next = entries[at];
+        // A turn that its driver ended just in time left nothing to take over: its session waits for its turn.
+        if (next && isOpenIn(entries.slice(0, at))) took[why].push(Math.max(0, next.time - since));
       }
     }
-    return took.sort((a, b) => a - b);
+    for (const times of Object.values(took)) times.sort((a, b) => a - b);
+    return took;
   }
+}
+
+function isOpenIn(entries: readonly LogEntry[]): boolean {
+  const last = entries.findLast(({ event }) => event.type === "turn.started" || event.type === "turn.ended");
+  return last?.event.type === "turn.started";
 }
 
 async function exited(child: ChildProcess): Promise<void> {
@@ -189,7 +207,11 @@ export async function allEnded(runtime: Runtime, ids: readonly string[], turns: 
   );
 }
 
-export function takeOverWords(took: readonly number[]): string {
-  if (took.length === 0) return "no turn was taken over";
-  return `${took.length} take-overs: median ${took[Math.floor(took.length / 2)]} ms, maximum ${took.at(-1)} ms`;
+export function takeOverWords({ killed, expired }: TakeOvers): string {
+  return `taken over from the killed: ${timeWords(killed)}; after a lease of the stopped had run out: ${timeWords(expired)}`;
+}
+
+function timeWords(times: readonly number[]): string {
+  if (times.length === 0) return "no turn";
+  return `${times.length}, median ${times[Math.floor(times.length / 2)]} ms, longest ${times.at(-1)} ms`;
 }

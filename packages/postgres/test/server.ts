@@ -1,5 +1,6 @@
 /**
- * A real PostgreSQL for one test file, from an npm package that brings its binaries: started, restarted and ended by pid.
+ * A real PostgreSQL for one test file, or a run of the bench, from an npm package that brings its binaries: started, restarted
+ * and ended by pid.
  *
  * The package is copied before it runs: its libraries want links that only an install script would make, and where tests
  * run as root the server runs as nobody, who may not be able to read this folder.
@@ -19,26 +20,35 @@ const nobody = 65534;
 const isRoot = process.getuid?.() === 0;
 export const identity: { uid: number; gid: number } | { uid?: undefined } = isRoot ? { uid: nobody, gid: nobody } : {};
 
-/** Nothing here tests what survives a power cut, so nothing is flushed; what a crash of the server leaves, is tested. */
+/** No test is about what survives a power cut, so nothing is flushed; what a crash of the server leaves, is tested. */
 const fast = ["fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200"];
+
+export interface ServerOptions {
+  /** Where its own folder is made. */
+  parent?: string;
+  /** `name=value`, in place of what makes tests fast. */
+  settings?: readonly string[];
+}
 
 export class PostgresServer {
   readonly #folder: string;
   readonly #native: string;
   readonly #port: number;
+  readonly #settings: readonly string[];
   #child: ChildProcess | undefined;
   #databases = 0;
   readonly #killAtExit = () => this.#child?.kill("SIGKILL");
 
-  private constructor(folder: string, native: string, port: number) {
+  private constructor(folder: string, native: string, port: number, settings: readonly string[]) {
     this.#folder = folder;
     this.#native = native;
     this.#port = port;
+    this.#settings = settings;
     process.on("exit", this.#killAtExit);
   }
 
-  static async start(): Promise<PostgresServer> {
-    const folder = mkdtempSync(join(tmpdir(), "pawl-postgres-"));
+  static async start({ parent = tmpdir(), settings = fast }: ServerOptions = {}): Promise<PostgresServer> {
+    const folder = mkdtempSync(join(parent, "pawl-postgres-"));
     const native = copyNative(folder);
     const data = join(folder, "data");
     mkdirSync(data, { mode: 0o700 });
@@ -46,7 +56,7 @@ export class PostgresServer {
     const options = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
     const made = spawnSync(join(native, "bin", "initdb"), options, { ...identity, cwd: folder, encoding: "utf8" });
     assert.equal(made.status, 0, `initdb: ${made.error ?? made.stderr}`);
-    const server = new PostgresServer(folder, native, await freePort());
+    const server = new PostgresServer(folder, native, await freePort(), settings);
     await server.boot();
     return server;
   }
@@ -67,10 +77,8 @@ export class PostgresServer {
 
   /** Resolves when it takes connections. */
   async boot(): Promise<void> {
-    const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=`, ...fast].flatMap((word) => [
-      "-c",
-      word,
-    ]);
+    const words = ["listen_addresses=127.0.0.1", "unix_socket_directories=", ...this.#settings];
+    const settings = words.flatMap((word) => ["-c", word]);
     const args = ["-D", join(this.#folder, "data"), "-p", String(this.#port), ...settings];
     const child = spawn(join(this.#native, "bin", "postgres"), args, {
       ...identity,

@@ -38,7 +38,7 @@ async function run({ place, expire }: Ground, name: string): Promise<string> {
     await fleet.reached(whole * 0.1);
     one = await fleet.kill(one);
     await fleet.reached(whole * 0.25);
-    fleet.stop(two);
+    await fleet.stop(two);
     await expire(two.child.pid ?? 0);
     await fleet.reached(whole * 0.4);
     three = await fleet.kill(three);

@@ -33,9 +33,11 @@ export async function latestState(
 ): Promise<{ state: TurnState; seq: number }> {
   let at = session;
   for (;;) {
-    const summary = await store.get(at);
+    const [summary, snapshot] = await Promise.all([
+      store.get(at),
+      store.loadSnapshot(at, reducer).catch(() => undefined),
+    ]);
     if (!summary) break;
-    const snapshot = await store.loadSnapshot(at, reducer).catch(() => undefined);
     const state = snapshot && snapshot.seq <= Math.min(most, summary.seq) ? stateOf(snapshot) : undefined;
     if (snapshot && state) return { state, seq: snapshot.seq };
     if (!summary.parent) break;

@@ -15,6 +15,7 @@ import { limit } from "../limit.ts";
 import { isWorkspace, seen, workspaceWords } from "../log/shape.ts";
 import type { Workspaces } from "../store/store.ts";
 import { Feed } from "../view/feed.ts";
+import type { LiveItem } from "../view/live.ts";
 import { type Agent, prepareAgent } from "./agent.ts";
 import { DriverLease } from "./lease.ts";
 import { Nudge } from "./nudge.ts";
@@ -170,13 +171,9 @@ class SessionWorker implements Worker {
     const { store, effects } = runtime;
     const lease = DriverLease.adopt(store, session, effects, epoch, askedAt);
     const drive = new ToldDrive(session, this.#with.on && ((event) => this.#tell(event)));
-    const seq = async () => (await store.get(session))?.seq;
-    let before: number | undefined;
     let failure: { error: unknown } | undefined;
     try {
-      const summary = await store.get(session);
-      before = summary?.seq;
-      drive.claimed(epoch, summary?.head.openTurn);
+      if (this.#with.on) drive.claimed(epoch, (await store.get(session))?.head.openTurn);
       const prepared = await prepareAgent(await agent(new Session(runtime, session)));
       const reins = { feed: drive.feed, signal: this.#stays, nudge: new Nudge(), handover: this.#handover.signal };
       await driveClaimed(runtime, session, prepared, lease, { ...reins, turns: 1 });
@@ -189,8 +186,7 @@ class SessionWorker implements Worker {
     const away = isAway(failure?.error);
     // A store that answers a claim, and not what follows from it, is not asked in a loop either.
     if (away) await pause(effects.timers, awayMs, this.#handover.signal);
-    const progress = away || (await seq().catch(() => before)) !== before;
-    const parks = !progress && !this.#handover.signal.aborted;
+    const parks = !away && !drive.feed.recorded && !this.#handover.signal.aborted;
     if (!parks) await lease.release().catch(() => {});
     await drive.over(parks, failure);
     if (parks) await this.#park(session, lease);
@@ -225,9 +221,19 @@ class SessionWorker implements Worker {
   }
 }
 
+/** Knows whether anything was recorded. */
+class ProgressFeed extends Feed {
+  recorded = false;
+
+  override push(item: LiveItem): void {
+    this.recorded ||= item.type === "entry";
+    super.push(item);
+  }
+}
+
 /** One claim, as it is told. */
 class ToldDrive {
-  readonly feed = new Feed();
+  readonly feed = new ProgressFeed();
   readonly #session: string;
   /** Absent where nobody listens: then nothing is heard either. */
   readonly #tell: ((event: WorkerEvent) => void) | undefined;
