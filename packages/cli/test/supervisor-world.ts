@@ -18,9 +18,9 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type EventOf, openSession, verify } from "@pawl/core";
-import { openRuntime } from "@pawl/core/node";
 import { finish, say, scriptedModel } from "@pawl/core/testing";
 import { workspaceTools } from "../src/tools/workspace-tools.ts";
+import { commandsOf, openRuntimeOn } from "./supervisor-machine.ts";
 
 export interface Settled {
   by: string;
@@ -48,9 +48,15 @@ export class CrashWorld {
     t.after(() => rmSync(this.top, { recursive: true, force: true, maxRetries: 5 }));
   }
 
-  host(trap: "none" | "entered" | "paused" | "quit" | "open", command: string, timeoutMs = 60_000): ChildProcess {
+  /** `on`: a machine of that name; default: this one. */
+  host(
+    trap: "none" | "asked" | "entered" | "paused" | "quit" | "open",
+    command: string,
+    timeoutMs = 60_000,
+    on?: string,
+  ): ChildProcess {
     const script = fileURLToPath(new URL("./supervisor-host.ts", import.meta.url));
-    const child = spawn(process.execPath, [script, this.top, trap, command, String(timeoutMs)], {
+    const child = spawn(process.execPath, [script, this.top, trap, command, String(timeoutMs), ...(on ? [on] : [])], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     this.#t.after(() => child.kill("SIGKILL"));
@@ -64,17 +70,17 @@ export class CrashWorld {
     this.#t.after(() => writer.kill("SIGKILL"));
   }
 
-  tools(): ReturnType<typeof workspaceTools> {
-    return workspaceTools({ cwd: this.work, spillDir: join(this.top, "spill"), commandDir: this.commandDir });
+  tools(commandDir = this.commandDir): ReturnType<typeof workspaceTools> {
+    return workspaceTools({ cwd: this.work, spillDir: join(this.top, "spill"), commandDir });
   }
 
-  /** Takes the session over, in this process. The result of the last call of the step that was open. */
-  async resume(): Promise<Settled> {
-    const runtime = await openRuntime({ dir: join(this.top, "store") });
+  /** Takes the session over, in this process, as a machine of the name `on`. The result of the last call of the step that was open. */
+  async resume(on?: string, commandDir = commandsOf(this.top, on)): Promise<Settled> {
+    const runtime = await openRuntimeOn(join(this.top, "store"), on);
     try {
       const session = await openSession(runtime, "s");
       const model = scriptedModel([[...say("done"), finish()]]);
-      const result = await session.resume({ model, tools: this.tools(), permission: () => "allow" }).result;
+      const result = await session.resume({ model, tools: this.tools(commandDir), permission: () => "allow" }).result;
       assert.equal(result.outcome.type, "completed");
       const entries = await session.entries();
       assert.deepEqual(

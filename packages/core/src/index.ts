@@ -74,6 +74,7 @@ export {
   permissionOf,
   ruling,
 } from "./tool/permission.ts";
+export type { Site } from "./tool/site.ts";
 export type { StandingAnswer } from "./tool/standing.ts";
 export {
   type DoubtfulCall,
