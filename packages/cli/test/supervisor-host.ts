@@ -1,7 +1,7 @@
 /**
  * A small agent in a process of its own, to be killed: one session, a scripted model that calls bash, the store on disk.
  *
- * `node supervisor-host.ts <top> <trap> <command> [timeoutMs] [host]`. With `host` it is a machine of that name, whose commands leave
+ * `node supervisor-host.ts <top> <trap> <command> [timeoutMs] [host] [place]`. With `host` it is a machine of that name, whose commands leave
  * their records in a folder of its own. Traps: `none`; `asked`: nobody answers whether it may run; `entered`: the body does nothing but say so; `paused`: first
  * a trivial command, then it waits for the file `go`; `quit`: exits in an orderly way when the command has made `ready`; `open`: the turn does not end after the call.
  */
@@ -13,9 +13,9 @@ import { call, finish, type ScriptEntry, say, scriptedModel } from "@pawl/core/t
 import { workspaceTools } from "../src/tools/workspace-tools.ts";
 import { commandsOf, openRuntimeOn } from "./supervisor-machine.ts";
 
-const [top = "", trap = "", command = "", timeoutMs = "60000", on] = process.argv.slice(2);
+const [top = "", trap = "", command = "", timeoutMs = "60000", on, place] = process.argv.slice(2);
 const work = join(top, "work");
-const store = join(top, "store");
+const store = place ?? join(top, "store");
 
 async function file(name: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();

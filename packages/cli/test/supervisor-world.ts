@@ -35,13 +35,16 @@ export class CrashWorld {
   readonly top: string;
   readonly work: string;
   readonly commandDir: string;
+  /** Where sessions are: a folder, or a database. */
+  readonly place: string;
   readonly #t: TestContext;
   #ended: Promise<unknown> | undefined;
 
-  constructor(t: TestContext) {
+  constructor(t: TestContext, place?: string) {
     this.#t = t;
     this.top = realpathSync(mkdtempSync(join(tmpdir(), "pawl-crash-")));
     this.work = join(this.top, "work");
+    this.place = place ?? join(this.top, "store");
     this.commandDir = join(this.top, "store", "commands");
     mkdirSync(this.work);
     execFileSync("mkfifo", [join(this.work, "pipe")]);
@@ -56,9 +59,13 @@ export class CrashWorld {
     on?: string,
   ): ChildProcess {
     const script = fileURLToPath(new URL("./supervisor-host.ts", import.meta.url));
-    const child = spawn(process.execPath, [script, this.top, trap, command, String(timeoutMs), ...(on ? [on] : [])], {
-      stdio: ["ignore", "ignore", "inherit"],
-    });
+    const child = spawn(
+      process.execPath,
+      [script, this.top, trap, command, String(timeoutMs), ...(on ? [on, this.place] : [])],
+      {
+        stdio: ["ignore", "ignore", "inherit"],
+      },
+    );
     this.#t.after(() => child.kill("SIGKILL"));
     this.#ended = once(child, "exit");
     return child;
@@ -76,7 +83,7 @@ export class CrashWorld {
 
   /** Takes the session over, in this process, as a machine of the name `on`. The result of the last call of the step that was open. */
   async resume(on?: string, commandDir = commandsOf(this.top, on)): Promise<Settled> {
-    const runtime = await openRuntimeOn(join(this.top, "store"), on);
+    const runtime = await openRuntimeOn(this.place, on);
     try {
       const session = await openSession(runtime, "s");
       const model = scriptedModel([[...say("done"), finish()]]);

@@ -120,3 +120,4 @@ export {
   textOf,
   transcriptOf,
 } from "./view/transcript.ts";
+export { type WorkspaceWait, workspaceWait } from "./view/waiting.ts";
