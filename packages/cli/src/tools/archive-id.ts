@@ -6,7 +6,8 @@
  * 1. The id is of the folder, not of its path, and stays for as long as the folder does.
  * 2. A copy is another folder: the file that holds the id names its own inode, which a copy cannot have. It gets an id of its own.
  *
- * Not told apart: a machine that was cloned with its disk under the same name.
+ * Not told apart: a machine that was cloned with its disk under the same name. Where inodes do not last (some user-space file systems),
+ * each look finds another folder: then nothing is proved, which is the smaller harm.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -68,13 +69,20 @@ function write(dir: string, file: string, replaces: boolean): void {
   try {
     writeSync(handle, JSON.stringify({ id, inode: inodeOf(handle) } satisfies Written));
     fsyncSync(handle);
-    if (replaces) renameSync(draft, file);
-    else linkSync(draft, file);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (replaces || !linked(draft, file)) renameSync(draft, file);
   } finally {
     closeSync(handle);
     rmSync(draft, { force: true });
+  }
+}
+
+/** False where there are no links: then the last one stays, and what was entered under another is not known. */
+function linked(draft: string, file: string): boolean {
+  try {
+    linkSync(draft, file);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EEXIST";
   }
 }
 
