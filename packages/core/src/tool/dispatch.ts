@@ -60,7 +60,7 @@ export interface DispatchHost {
 export interface DispatchOptions extends Approval {
   session: string;
   /** The machine that the bodies run on. */
-  host: Host;
+  machine: Host;
   tools: PreparedTools;
   signal: AbortSignal;
   concurrency: number;
@@ -299,7 +299,7 @@ class Dispatch {
 
   #site({ checked }: Slot, key: string): Pick<ToolEntered, "site"> {
     const site = checked && siteOf(checked, key);
-    return site ? { site: enteredSite(site, this.#options.host) } : {};
+    return site ? { site: enteredSite(site, this.#options.machine) } : {};
   }
 
   #refuse(): void {

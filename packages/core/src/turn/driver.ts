@@ -17,7 +17,7 @@ import type { WorkspaceSnapshots } from "./workspace-snapshot.ts";
 export interface Driver {
   session: string;
   /** The machine that we are on. */
-  host: Host;
+  machine: Host;
   store: Store;
   effects: Effects;
   agent: PreparedAgent;

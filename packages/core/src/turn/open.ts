@@ -172,7 +172,7 @@ function driverOf(
   });
   return {
     session,
-    host: { host: holder.host, boot: holder.boot },
+    machine: { host: holder.host, boot: holder.boot },
     store,
     effects,
     agent,

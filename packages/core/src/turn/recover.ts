@@ -44,11 +44,11 @@ async function settleDoubtful(
   driver: Driver,
   keep: KeepBytes,
 ): Promise<ToolSettled | undefined> {
-  const { agent, effects, abort, host, feed } = driver;
+  const { agent, effects, abort, machine, feed } = driver;
   const { id, tool } = call.part;
   const checked = await checkInTime(call.part, agent.tools, effects, abort.signal);
   const site = checked.ok ? siteOf(checked, entered.key) : undefined;
-  if (entered.site && !isHere(entered.site, site, host)) {
+  if (entered.site && !isHere(entered.site, site, machine)) {
     const text = `${tool} was running on ${entered.site.host}: what became of it cannot be seen from here`;
     feed.push({ type: "warning", text });
     return { type: "tool.settled", call: id, output: elsewhereOutput(entered.site), by: "recovery" };
