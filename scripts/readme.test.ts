@@ -32,7 +32,7 @@ function run(args: readonly string[], env: Record<string, string> = {}): Promise
 }
 
 test("each program in the README and the docs is the example file it names", () => {
-  for (const page of ["README.md", "docs/recovery.md", "docs/telemetry.md"]) {
+  for (const page of ["README.md", "docs/recovery.md", "docs/telemetry.md", "docs/workspace.md"]) {
     const text = readFileSync(join(root, page), "utf8");
     const named = [...text.matchAll(/<!-- (examples\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
     assert.ok(named.length > 0, page);

@@ -21,7 +21,7 @@ export function showDiff(address: string | undefined, step: string | undefined, 
     if (damage) throw damage;
     const point = undoPoint(session, entries, step);
     const cwd = (await runtime.store.get(session))?.head.cwd;
-    const { shadow, commit } = await filesOf(options, point.snapshot, cwd);
+    const { shadow, commit } = await filesOf(options, point, cwd);
     const now = await shadow.keep();
     const then = commit === undefined ? now : await shadow.read(commit);
     const where = point.step === 1 ? `turn ${point.turn}` : `step ${point.turn}.${point.step}`;

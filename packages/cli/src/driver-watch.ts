@@ -3,8 +3,9 @@
  *
  * A lease is no event, and its end is news to nobody: it is looked at once a second.
  */
-import type { SessionSummary } from "@pawl/core";
+import { type SessionSummary, type WorkspaceWait, workspaceWait } from "@pawl/core";
 import type { Tone } from "./style.ts";
+import { waitWords } from "./words.ts";
 
 type Holder = NonNullable<SessionSummary["lease"]>["holder"];
 
@@ -14,6 +15,8 @@ export interface Driver {
   holder?: Holder;
   /** A turn is open, and nobody drives it. */
   isLeft: boolean;
+  /** Nobody drives it, and it needs more than a process. */
+  waits?: WorkspaceWait;
 }
 
 export interface DriverNews {
@@ -22,17 +25,28 @@ export interface DriverNews {
 }
 
 /** What a look at the session says that was not known before. */
-export function driverNews(known: Driver | undefined, { lease, head }: SessionSummary): DriverNews {
+export function driverNews(known: Driver | undefined, summary: SessionSummary): DriverNews {
+  const { lease, head } = summary;
   if (lease) {
     const driver = { epoch: lease.epoch, holder: lease.holder, isLeft: false };
     if (known?.epoch === lease.epoch && !known.isLeft) return { driver };
     const verb = !known ? "is driven" : known.holder?.id === lease.holder.id ? "is driven again" : "is driven now";
     return { driver, said: { tone: "quiet", text: `it ${verb} by ${holderWords(lease.holder)}` } };
   }
-  const driver = { ...known, isLeft: head.openTurn !== undefined };
-  if (!driver.isLeft || known?.isLeft) return { driver };
-  const who = known?.holder ? `${holderWords(known.holder)} has ended` : "the process that drove it has ended";
-  return { driver, said: { tone: "warn", text: `! ${who} within a turn; nobody drives it` } };
+  const { waits: before, ...rest } = known ?? {};
+  const waits = workspaceWait(summary);
+  const driver = { ...rest, isLeft: head.openTurn !== undefined, ...(waits && { waits }) };
+  if (driver.isLeft && !known?.isLeft) {
+    const who = known?.holder ? `${holderWords(known.holder)} has ended` : "the process that drove it has ended";
+    const now = waits ? `it ${waitWords(waits)}` : "nobody drives it";
+    return { driver, said: { tone: "warn", text: `! ${who} within a turn; ${now}` } };
+  }
+  return waits && !before ? { driver, said: { tone: "warn", text: `it ${waitWords(waits)}` } } : { driver };
+}
+
+/** Nothing is open, nobody drives, and it does not wait for what it needs. */
+export function isIdle(summary: SessionSummary): boolean {
+  return summary.head.openTurn === undefined && !summary.lease && !workspaceWait(summary);
 }
 
 export function holderWords({ pid, host }: Holder): string {
@@ -44,7 +58,7 @@ const lookMs = 1_000;
 export interface DriverWatchOptions {
   look(): Promise<SessionSummary | undefined>;
   news(news: DriverNews): void;
-  /** Nothing is open, nobody drives, and nothing has been heard since the last look. */
+  /** There is nothing to wait for, and nothing has been heard since the last look. */
   idle(): void;
 }
 
@@ -89,7 +103,7 @@ export class DriverWatch {
       const summary = await this.#options.look();
       if (this.#stopped) return;
       if (summary) this.#see(summary);
-      this.#idle = summary && summary.head.openTurn === undefined && !summary.lease ? this.#idle + 1 : 0;
+      this.#idle = summary && isIdle(summary) ? this.#idle + 1 : 0;
       // One look alone may fall between the lease and the first record of a turn, or before what is still to be shown.
       if (this.#idle >= 2) this.#options.idle();
     } catch {

@@ -94,7 +94,7 @@ function contentOf(event: LogEvent): string | undefined {
         ? [messageText(event.fragment ?? []), ...(event.notes ?? [])].join("\n")
         : undefined;
     case "tool.entered":
-      return event.input === undefined ? undefined : callWords(event.tool, event.input, 200);
+      return enteredText(event);
     case "tool.settled":
       return outputText(event.output);
     case "turn.ended":
@@ -106,6 +106,11 @@ function contentOf(event: LogEvent): string | undefined {
     default:
       return undefined;
   }
+}
+
+function enteredText({ tool, input, site }: Extract<LogEvent, { type: "tool.entered" }>): string | undefined {
+  const said = [...(input === undefined ? [] : [callWords(tool, input, 200)]), ...(site ? [site.where] : [])];
+  return said.length === 0 ? undefined : said.join("\n");
 }
 
 function messageText(parts: Extract<LogEvent, { type: "message.committed" }>["parts"]): string {

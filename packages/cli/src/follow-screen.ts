@@ -42,7 +42,11 @@ export function personScreen(before: readonly LogEntry[], driver: () => Driver |
   const view = new LiveView({ text: stdout, story: out, status, role: "watches", reached: () => {} });
   view.prime(before);
   // What the turn would do next it does not do without a driver.
-  const waits = () => driver()?.isLeft && status.show(() => "waiting for a process that takes the turn over");
+  const waits = () => {
+    const { isLeft, waits } = driver() ?? {};
+    const whom = waits ? "a worker that has the workspace" : "a process that takes the turn over";
+    if (isLeft || waits) status.show(() => `waiting for ${whom}`);
+  };
   let books = before.reduce(reckoned, booksFold.init());
   return {
     show(item) {

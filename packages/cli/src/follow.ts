@@ -5,7 +5,7 @@
  */
 import { type LogEntry, openSession, PawlError, type Runtime, type Session, type SessionSummary } from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
-import { DriverWatch } from "./driver-watch.ts";
+import { DriverWatch, isIdle } from "./driver-watch.ts";
 import { type FollowScreen, personScreen, programScreen } from "./follow-screen.ts";
 import { commandLine, lastModel } from "./next-command.ts";
 import { line } from "./style.ts";
@@ -80,9 +80,10 @@ function beginOf(entries: readonly LogEntry[], { head, seq }: SessionSummary): n
 }
 
 /** Whether the entry is the last one to be shown, of a session that was as `summary` says. */
-function isLast({ event, seq }: LogEntry, { head, lease, seq: known }: SessionSummary): boolean {
+function isLast({ event, seq }: LogEntry, summary: SessionSummary): boolean {
+  const { head, seq: known } = summary;
   if (head.openTurn !== undefined) return event.type === "turn.ended" && event.turn === head.openTurn;
-  return lease ? event.type === "turn.ended" && seq > known : seq >= known;
+  return isIdle(summary) ? seq >= known : event.type === "turn.ended" && seq > known;
 }
 
 async function follow(followed: Followed, options: FollowOptions): Promise<void> {
@@ -125,16 +126,13 @@ function driverOf(
       news({ driver, said }) {
         if (!said) return;
         screen.say(said.tone, said.text);
-        if (driver.isLeft) screen.command(`  To go on inside the turn: ${resume}`);
+        const where = driver.waits ? ", on a machine that has it" : "";
+        if (driver.isLeft) screen.command(`  To go on inside the turn${where}: ${resume}`);
       },
       idle: () => (options.forever ? undefined : leaving.abort()),
     },
     summary,
   );
-}
-
-function isIdle({ head, lease }: SessionSummary): boolean {
-  return head.openTurn === undefined && !lease;
 }
 
 function sayIdle(screen: FollowScreen, { head }: SessionSummary): void {

@@ -8,6 +8,7 @@ import {
   runFold,
   type SessionSummary,
   verify,
+  workspaceWait,
 } from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
 import { exitOfError, lawBroken } from "./exit.ts";
@@ -17,7 +18,7 @@ import { columnsOf, counted, line, type Tone, toned, wrapped } from "./style.ts"
 import { printEntry } from "./summary.ts";
 import { Timeline } from "./timeline.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
-import { booksWords, inputText } from "./words.ts";
+import { booksWords, inputText, waitWords } from "./words.ts";
 
 const out = process.stdout;
 
@@ -70,17 +71,24 @@ function printWaiting(queue: readonly QueuedInput[]): void {
 /** What can be done with a session that stands still before its end. */
 function printNext(
   session: string,
-  { head, lease }: SessionSummary,
+  summary: SessionSummary,
   entries: readonly LogEntry[],
   options: VisitOptions,
 ): void {
+  const { head, lease } = summary;
+  const waits = workspaceWait(summary);
+  if (waits) {
+    print("warn", `it ${waitWords(waits)}; none that has it has taken it up.`);
+    if (head.openTurn === undefined) return;
+  }
   if (head.openTurn !== undefined && lease)
     return print("strong", `running, by process ${lease.holder.pid} on ${lease.holder.host}`);
   const model = lastModel(entries);
   const store: [string, string | undefined] = ["--store", options.store];
   const lineOf = (verb: string) => commandLine([verb, session], [["--model", model], store]);
   if (head.openTurn !== undefined) {
-    print("warn", "interrupted: its process is gone, nothing recorded is lost. To go on inside the turn:");
+    const where = waits ? ", on a machine that has the workspace" : "";
+    print("warn", `interrupted: its process is gone, nothing recorded is lost. To go on inside the turn${where}:`);
     for (const words of [`  ${lineOf("resume")}`, ...addressNotes(model)]) command("warn", words);
     return print("quiet", "A new `pawl run --session`, or `pawl continue`, closes it first.");
   }

@@ -1,5 +1,5 @@
 /** `pawl sessions`: the latest first, a page at a time, or those that a text or a folder picks out. */
-import { isTaskSession, PawlError, type SessionSummary } from "@pawl/core";
+import { isTaskSession, PawlError, type SessionSummary, workspaceWait } from "@pawl/core";
 import { storeWords, workspaceFolder } from "./place.ts";
 import { type Cursor, everySession } from "./session-pages.ts";
 import { columnsOf, line, moment, type Tone, toned, wrapped } from "./style.ts";
@@ -33,13 +33,16 @@ export function listSessions(options: ListOptions): Promise<number> {
       if (!options.tasks && isTaskSession(session.session)) continue;
       if (isWanted(session, options.search, folder)) found.push(session);
     }
-    if (options.json)
-      for (const session of found)
-        out.write(`${JSON.stringify({ ...session, status: statusOf(session), cursor: cursorFor(session) })}\n`);
+    if (options.json) for (const session of found) out.write(`${JSON.stringify(shown(session))}\n`);
     else if (found.length === 0) out.write(`${toned("quiet", wrapped(noneWords(options), out), out)}\n`);
     else printSessions(found, limit);
     return 0;
   });
+}
+
+function shown(session: SessionSummary): object {
+  const waits = workspaceWait(session);
+  return { ...session, status: statusOf(session), ...(waits && { waits }), cursor: cursorFor(session) };
 }
 
 function cursorFor({ updatedAt, session }: SessionSummary): string {
@@ -72,7 +75,9 @@ function noneWords({ store, search, cwd, cursor }: ListOptions): string {
 }
 
 /** Derived from the open turn and the lease, never stored: a dead driver's session is not running. */
-function statusOf({ head, lease }: SessionSummary): string {
+function statusOf(session: SessionSummary): string {
+  const { head, lease } = session;
+  if (workspaceWait(session)) return "waiting";
   if (head.openTurn !== undefined) return lease ? "running" : "interrupted";
   return head.outcome ?? "new";
 }
@@ -87,7 +92,12 @@ function printSessions(sessions: readonly SessionSummary[], limit: number): void
     const status = statusOf(session);
     const head = `${session.session.padEnd(ids)}  ${moment(session.updatedAt).slice(0, 16)}  `;
     const called = session.names ? `[${session.names.join(", ")}] ` : "";
-    const title = line(called + (session.head.title ?? ""), Math.max(16, columnsOf(out) - head.length - states - 3));
+    const waits = workspaceWait(session);
+    const why = waits ? `(for workspace ${line(waits.workspace, 32)}) ` : "";
+    const title = line(
+      called + why + (session.head.title ?? ""),
+      Math.max(16, columnsOf(out) - head.length - states - 3),
+    );
     out.write(`${head}${toned(toneOf[status] ?? "warn", status.padEnd(states), out)}  ${title}\n`);
   }
   const last = sessions.at(-1);

@@ -1,4 +1,5 @@
 /** `pawl undo` and `pawl redo`: files and conversation go back together, and come back together. */
+import { hostname } from "node:os";
 import { type LogEntry, PawlError, type Runtime, type SessionFacts } from "@pawl/core";
 import { addressOf } from "./address.ts";
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
@@ -13,7 +14,7 @@ import { planFor } from "./snapshot/restore.ts";
 import type { RestorePlan } from "./snapshot/restore-plan.ts";
 import { Shadow } from "./snapshot/shadow.ts";
 import { parseSnapshotId } from "./snapshot/snapshot-id.ts";
-import { undoPoint } from "./snapshot/undo-point.ts";
+import { type UndoPoint, undoPoint } from "./snapshot/undo-point.ts";
 import { describeMove, tellMoved, warn } from "./undo-words.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 
@@ -36,7 +37,7 @@ export function undo(address: string | undefined, step: string | undefined, opti
     const summary = await runtime.store.get(session);
     const { title, cwd } = summary?.head ?? {};
     const facts: SessionFacts = { ...(title === undefined ? {} : { title }), ...(cwd === undefined ? {} : { cwd }) };
-    const { shadow, commit } = await filesOf(options, point.snapshot, cwd);
+    const { shadow, commit } = await filesOf(options, point, cwd);
     const names = summary?.names ?? [];
     const name = address !== undefined && names.includes(address) ? address : names.length === 1 ? names[0] : undefined;
     const move: Plan["move"] = {
@@ -153,7 +154,7 @@ async function filesPlan(shadow: Shadow, commit: string | undefined): Promise<Re
 /** The shadow that a snapshot is in; of a point without one, that of the session's folder. */
 export async function filesOf(
   options: VisitOptions,
-  snapshot: string | undefined,
+  { snapshot, host }: Pick<UndoPoint, "snapshot" | "host">,
   cwd: string | undefined,
 ): Promise<{ shadow: Shadow; commit?: string }> {
   const base = storePlaces(options.store).snapshots;
@@ -166,10 +167,20 @@ export async function filesOf(
   }
   const id = parseSnapshotId(snapshot);
   const shadow = id && (await Shadow.at(base, id.key));
+  if (host !== undefined && host !== hostname() && !(id && (await shadow?.has(id.commit)))) throw elsewhere(host);
   if (!id || !shadow)
     throw new PawlError(
       "NOT_SUPPORTED",
       `the snapshot ${JSON.stringify(snapshot)} was not taken by this store, ${base}`,
     );
   return { shadow, commit: id.commit };
+}
+
+/** Files and what they were are on one machine; the conversation is wherever the store is. */
+function elsewhere(host: string): PawlError {
+  const what = `the files of this step are on ${host}, and so is what they were; this is ${hostname()}`;
+  return new PawlError(
+    "NOT_SUPPORTED",
+    `${what}. Do it there, or take back the conversation alone with \`pawl rewind\``,
+  );
 }

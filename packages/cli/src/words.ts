@@ -1,5 +1,5 @@
 /** What happened, in sentences for a person: failures, decisions, outcomes, calls. The same live and in `pawl show`. */
-import type { Books, Decision, EventOf, Failure, Json, Outcome, Part, ToolOutput } from "@pawl/core";
+import type { Books, Decision, EventOf, Failure, Json, Outcome, Part, ToolOutput, WorkspaceWait } from "@pawl/core";
 import { counted, grouped, line, moment, seconds } from "./style.ts";
 
 const kinds: Record<Failure["kind"], string> = {
@@ -145,6 +145,11 @@ function telling(input: string): string {
 
 export function outputText(output: ToolOutput): string {
   return output.content.map(partText).join("\n");
+}
+
+/** What a session waits for, in a clause. */
+export function waitWords({ workspace, since }: WorkspaceWait): string {
+  return `waits for a worker that has the workspace ${line(workspace, 72)}, since ${moment(since)}`;
 }
 
 /** What somebody handed over, in one text. */

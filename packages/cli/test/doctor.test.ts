@@ -73,7 +73,7 @@ test("an older format is not brought forward by looking", async (t) => {
   const before = readFileSync(join(world.store, "pawl.db"));
   const looked = await doctor(world);
   assert.equal(looked.code, 0);
-  assert.match(looked.stdout, /! format 1, older than this build's \(--repair would bring it to format 2\)/);
+  assert.match(looked.stdout, /! format 1, older than this build's \(--repair would bring it to format 3\)/);
   assert.deepEqual(readFileSync(join(world.store, "pawl.db")), before);
   const repaired = await doctor(world, "--repair");
   assert.equal(repaired.code, 0);

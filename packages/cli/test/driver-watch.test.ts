@@ -51,3 +51,28 @@ test("a session that was left before is told as such; one where nothing is open 
     undefined,
   ]);
 });
+
+test("what waits for a workspace is told once, also where no turn is open, and again when it is left again", () => {
+  const needy = (open: boolean, more: Partial<SessionSummary> = {}): SessionSummary => {
+    const look = looked(open);
+    return { ...look, head: { ...look.head, workspace: "disk-a" }, ...more };
+  };
+  const lease = { epoch: 1, holder: holder(10), expiresAt: 0 };
+  const posted = needy(false, { waitingSince: 0 });
+  const told = said(
+    needy(false),
+    posted,
+    posted,
+    needy(true, { lease }),
+    needy(true),
+    needy(true),
+    needy(false),
+    posted,
+  );
+  const wait = /waits for a worker that has the workspace disk-a, since \d{4}-/;
+  assert.deepEqual([told[0], told[2], told[5], told[6]], [undefined, undefined, undefined, undefined]);
+  assert.match(told[1] ?? "", new RegExp(`^it ${wait.source}`));
+  assert.equal(told[3], "it is driven now by process 10 on here");
+  assert.match(told[4] ?? "", new RegExp(`^! process 10 on here has ended within a turn; it ${wait.source}`));
+  assert.match(told[7] ?? "", new RegExp(`^it ${wait.source}`));
+});

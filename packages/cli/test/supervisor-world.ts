@@ -18,9 +18,9 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type EventOf, openSession, verify } from "@pawl/core";
-import { openRuntime } from "@pawl/core/node";
 import { finish, say, scriptedModel } from "@pawl/core/testing";
 import { workspaceTools } from "../src/tools/workspace-tools.ts";
+import { commandsOf, openRuntimeOn } from "./supervisor-machine.ts";
 
 export interface Settled {
   by: string;
@@ -35,24 +35,37 @@ export class CrashWorld {
   readonly top: string;
   readonly work: string;
   readonly commandDir: string;
+  /** Where sessions are: a folder, or a database. */
+  readonly place: string;
   readonly #t: TestContext;
   #ended: Promise<unknown> | undefined;
 
-  constructor(t: TestContext) {
+  constructor(t: TestContext, place?: string) {
     this.#t = t;
     this.top = realpathSync(mkdtempSync(join(tmpdir(), "pawl-crash-")));
     this.work = join(this.top, "work");
+    this.place = place ?? join(this.top, "store");
     this.commandDir = join(this.top, "store", "commands");
     mkdirSync(this.work);
     execFileSync("mkfifo", [join(this.work, "pipe")]);
     t.after(() => rmSync(this.top, { recursive: true, force: true, maxRetries: 5 }));
   }
 
-  host(trap: "none" | "entered" | "paused" | "quit" | "open", command: string, timeoutMs = 60_000): ChildProcess {
+  /** `on`: a machine of that name; default: this one. */
+  host(
+    trap: "none" | "asked" | "entered" | "paused" | "quit" | "open",
+    command: string,
+    timeoutMs = 60_000,
+    on?: string,
+  ): ChildProcess {
     const script = fileURLToPath(new URL("./supervisor-host.ts", import.meta.url));
-    const child = spawn(process.execPath, [script, this.top, trap, command, String(timeoutMs)], {
-      stdio: ["ignore", "ignore", "inherit"],
-    });
+    const child = spawn(
+      process.execPath,
+      [script, this.top, trap, command, String(timeoutMs), ...(on ? [on, this.place] : [])],
+      {
+        stdio: ["ignore", "ignore", "inherit"],
+      },
+    );
     this.#t.after(() => child.kill("SIGKILL"));
     this.#ended = once(child, "exit");
     return child;
@@ -64,17 +77,17 @@ export class CrashWorld {
     this.#t.after(() => writer.kill("SIGKILL"));
   }
 
-  tools(): ReturnType<typeof workspaceTools> {
-    return workspaceTools({ cwd: this.work, spillDir: join(this.top, "spill"), commandDir: this.commandDir });
+  tools(commandDir = this.commandDir): ReturnType<typeof workspaceTools> {
+    return workspaceTools({ cwd: this.work, spillDir: join(this.top, "spill"), commandDir });
   }
 
-  /** Takes the session over, in this process. The result of the last call of the step that was open. */
-  async resume(): Promise<Settled> {
-    const runtime = await openRuntime({ dir: join(this.top, "store") });
+  /** Takes the session over, in this process, as a machine of the name `on`. The result of the last call of the step that was open. */
+  async resume(on?: string, commandDir = commandsOf(this.top, on)): Promise<Settled> {
+    const runtime = await openRuntimeOn(this.place, on);
     try {
       const session = await openSession(runtime, "s");
       const model = scriptedModel([[...say("done"), finish()]]);
-      const result = await session.resume({ model, tools: this.tools(), permission: () => "allow" }).result;
+      const result = await session.resume({ model, tools: this.tools(commandDir), permission: () => "allow" }).result;
       assert.equal(result.outcome.type, "completed");
       const entries = await session.entries();
       assert.deepEqual(

@@ -201,6 +201,29 @@ test("a job of a process that lives is listed to no other", { skip: blind }, asy
   await later.call("job_kill", { id: said.lines[0]?.split(" ")[0] });
 });
 
+test("a job of another machine, in a folder that both share, is neither listed, looked at nor ended here", async (t) => {
+  const folder = new Folder(t);
+  const { child, said } = host(t, folder, "stay", "echo $$ > pid; exec sleep 600");
+  await said.linesSeen(1);
+  await appears(folder.root, "pid");
+  await killed(child);
+  const later = again(t, folder);
+  const id = said.lines[0]?.split(" ")[0];
+  const file = join(folder.root, "..", "commands", "call-1", "request.json");
+  const whole = readFileSync(file, "utf8");
+  const request = JSON.parse(whole) as { job: { by: { host: string } } };
+  request.job.by.host = "far-away";
+  writeFileSync(file, JSON.stringify(request));
+  assert.equal(await later.call("job_output", {}), "There are no jobs.");
+  for (const tool of ["job_output", "job_kill"])
+    await assert.rejects(later.call(tool, { id }), /was started on far-away, this is .*only there/);
+  const [pid = ""] = folder.content("pid").split("\n");
+  assert.ok(isAlive(Number(pid)));
+  writeFileSync(file, whole);
+  await later.call("job_kill", { id });
+  assert.equal(isAlive(Number(pid)), false);
+});
+
 test("another process ends a job that a dead one has left", async (t) => {
   const folder = new Folder(t);
   const { child, said } = host(t, folder, "stay", "echo $$ > pid; exec sleep 600");

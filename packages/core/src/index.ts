@@ -77,6 +77,7 @@ export {
   permissionOf,
   ruling,
 } from "./tool/permission.ts";
+export type { Site } from "./tool/site.ts";
 export type { StandingAnswer } from "./tool/standing.ts";
 export {
   type DoubtfulCall,
@@ -123,3 +124,4 @@ export {
   textOf,
   transcriptOf,
 } from "./view/transcript.ts";
+export { type WorkspaceWait, workspaceWait } from "./view/waiting.ts";

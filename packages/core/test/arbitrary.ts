@@ -273,6 +273,7 @@ const toolEvents = {
       key: text,
       attempt: anyId,
       input: text,
+      site: fc.record({ host: text, boot: text, id: text, where: text }),
     },
     { requiredKeys: ["call", "tool", "digest", "effect", "key"] },
   ),

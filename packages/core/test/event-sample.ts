@@ -131,6 +131,7 @@ export const samples: { [T in EventType]: Required<EventOf<T>> } = {
     key: "k",
     attempt: "a-1",
     input: "{}",
+    site: { host: "h", boot: "b", id: "place", where: "/srv/disk-7" },
   },
   "tool.settled": {
     type: "tool.settled",

@@ -171,7 +171,7 @@ describe("a store's folder", () => {
       findings.every(({ severity }) => severity === "good"),
       JSON.stringify(findings),
     );
-    assert.match(whats(findings).join("\n"), /free on the disk[\s\S]*no damage[\s\S]*format 2, journal wal/);
+    assert.match(whats(findings).join("\n"), /free on the disk[\s\S]*no damage[\s\S]*format 3, journal wal/);
     const ids: string[] = [];
     for await (const id of sessionIds(store)) ids.push(id);
     assert.deepEqual(ids.sort(), ["fork", "open", "whole"]);

@@ -123,6 +123,14 @@ export class Shadow {
     return id;
   }
 
+  /** Whether `commit` gave it an id. */
+  has(id: string): Promise<boolean> {
+    return this.git(["cat-file", "-e", `${id}^{commit}`]).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** What `commit` gave an id. Fails with CORRUPT where it is gone. */
   async read(id: string): Promise<Kept> {
     const text = await this.git(["cat-file", "commit", id]).catch((cause: unknown) => {

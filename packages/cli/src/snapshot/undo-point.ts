@@ -12,6 +12,8 @@ export interface UndoPoint {
   step: number;
   /** What the files are to be again; undefined: nothing has changed them since. */
   snapshot: string | undefined;
+  /** The machine whose files the snapshot holds, where the log tells. */
+  host: string | undefined;
   /** Turns that begin after it. */
   later: number;
 }
@@ -23,6 +25,8 @@ interface Step {
   turn: number;
   before: number;
   snapshot?: string;
+  /** Where its first effect was. */
+  host?: string;
   /** Something that may have changed files was entered. */
   effects: boolean;
 }
@@ -43,6 +47,7 @@ export function undoPoint(session: string, entries: readonly LogEntry[], which?:
     turnId: turn.id,
     step: step.number,
     snapshot: changing?.snapshot,
+    host: changing?.host,
     later: turns.length - 1 - step.turn,
   };
 }
@@ -57,7 +62,10 @@ function stepsOf(entries: readonly LogEntry[], turns: readonly TurnSpan[]): Step
       steps.push({ id: event.step, number: event.number, turn, before, effects: false });
     }
     if (event.type === "snapshot.recorded" && last?.id === event.step) last.snapshot ??= event.snapshot;
-    if (event.type === "tool.entered" && event.effect !== "read" && last) last.effects = true;
+    if (event.type === "tool.entered" && event.effect !== "read" && last) {
+      last.effects = true;
+      if (event.site) last.host ??= event.site.host;
+    }
     before = seq;
   }
   return steps.filter(({ turn }) => turn >= 0);

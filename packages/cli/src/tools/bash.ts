@@ -92,6 +92,7 @@ export function bashTool(shell: Shell): Tool<Input> {
         await archive.settled(folder);
       }
     },
+    site: ({ idempotencyKey }) => shell.archive.site(idempotencyKey),
     ...(shell.archive.durable ? { reconcile: (call) => reconcile(shell, call) } : {}),
   });
 }

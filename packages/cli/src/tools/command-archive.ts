@@ -5,14 +5,16 @@
  * 1. A folder goes only after the archive's mark says that it may be gone: a missing folder is no proof for a call entered before.
  * 2. What stays is bounded, in number and age; outputs go sooner than records.
  *
- * The archive must be the one that the dead runtime used. One that is younger than the call, for example of a copied store, says
- * that it does not know.
+ * The archive must be the one that the dead runtime used, on its machine: see `site`. One that is younger than the call says that it
+ * does not know.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Site } from "@pawl/core";
+import { archiveId } from "./archive-id.ts";
 import { CommandFolder } from "./command-folder.ts";
 import { endRunningCommands } from "./supervisor-link.ts";
 
@@ -45,6 +47,12 @@ export class CommandArchive {
     this.durable = dir !== undefined;
     this.#dir = dir;
     if (dir !== undefined) mark(dir);
+  }
+
+  /** Which archive it is, and where in it the call is. Throws where the folder cannot be written. */
+  site(key: string): Site {
+    const dir = this.#open();
+    return { id: archiveId(dir), where: join(dir, folderName(key)) };
   }
 
   /** The folder of a call, made. `key` is the call's idempotency key. */

@@ -65,6 +65,7 @@ export function editTool(workspace: Workspace, memory: FileMemory): Tool<z.infer
         return report(place, edits, tolerant, before, after);
       });
     },
+    site: ({ input }) => workspace.site(input.path),
     async reconcile({ input, idempotencyKey }) {
       const place = await workspace.resolve(input.path, "write").catch(() => undefined);
       if (place === undefined) return { verdict: "unknown" };

@@ -3,8 +3,10 @@
  *
  * Owns: which there are, how many may run, starting and ending them. Invariants:
  * 1. A job's id says that it was started, or that nobody will ever know better: it is given after the supervisor's word.
- * 2. A job ends with this process, unless that dies: then it has half an hour, and another process finds it by its id.
+ * 2. A job is of the machine that started it: on another one, which may share the folder, nobody can tell whether it runs, or end it.
+ * 3. A job ends with this process, unless that dies: then it has half an hour, and another process finds it by its id.
  */
+import { hostname } from "node:os";
 import { type Holder, PawlError } from "@pawl/core";
 import { isAlive } from "@pawl/core/node";
 import type { CommandArchive } from "./command-archive.ts";
@@ -85,12 +87,14 @@ export class Jobs {
       if (jobId(folder) !== id) continue;
       const request = await folder.readRequest();
       if (request?.job === undefined) break;
+      const { by } = request.job;
+      if (by && by.host !== hostname()) throw elsewhere(id, by.host);
       return this.#adopt(new Job(folder, request, { whose: "left behind", mask: this.#mask }));
     }
     const known = (await this.list()).map((job) => job.id);
     throw new PawlError(
       "INVALID_INPUT",
-      `there is no job ${JSON.stringify(id.slice(0, 100))}. ${known.length === 0 ? "There are none" : `Jobs: ${known.join(", ")}`}`,
+      `there is no job ${JSON.stringify(id.slice(0, 100))}. ${known.length === 0 ? "There are none" : `Jobs: ${known.join(", ")}`}; a job stays on the machine that started it, this is ${hostname()}`,
     );
   }
 
@@ -126,7 +130,12 @@ export class Jobs {
   }
 }
 
-/** Another process lives that it belongs to: what it runs is not ours to end. */
+/** Another process lives, or may live on another machine, that it belongs to: what it runs is not ours to end. */
 function isAnothers(by: Holder | undefined): boolean {
-  return by !== undefined && by.pid !== process.pid && isAlive(by) === true;
+  return by !== undefined && (by.host !== hostname() || (by.pid !== process.pid && isAlive(by) === true));
+}
+
+function elsewhere(id: string, host: string): PawlError {
+  const what = `${id} was started on ${host}, this is ${hostname()}: what became of it can be seen, and it can be ended, only there`;
+  return new PawlError("INVALID_INPUT", what);
 }

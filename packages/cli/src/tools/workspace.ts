@@ -9,8 +9,8 @@
  */
 import { realpathSync, statSync } from "node:fs";
 import { lstat, readlink, realpath } from "node:fs/promises";
-import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { type Lock, PawlError } from "@pawl/core";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { type Lock, PawlError, type Site } from "@pawl/core";
 import { quoted } from "./text.ts";
 
 export type Access = "read" | "write";
@@ -52,6 +52,12 @@ export class Workspace {
       );
     }
     return { real, shown: this.show(real) };
+  }
+
+  /** Where a file that is written lies, for whoever looks for it later. Throws where the folder is gone. */
+  site(path: string): Site {
+    const { ino } = statSync(this.root, { bigint: true });
+    return { id: `${ino} ${this.root}`, where: resolve(this.root, path) };
   }
 
   show(real: string): string {

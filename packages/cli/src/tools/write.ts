@@ -44,6 +44,7 @@ export function writeTool(workspace: Workspace, memory: FileMemory): Tool<z.infe
         return `replaced ${place.shown} (${lines}, before ${lineCount(old.toString("utf8"))})`;
       });
     },
+    site: ({ input }) => workspace.site(input.path),
     async reconcile({ input, idempotencyKey, session }) {
       const place = await workspace.resolve(input.path, "write").catch(() => undefined);
       if (place === undefined) return { verdict: "unknown" };

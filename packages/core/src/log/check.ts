@@ -231,6 +231,7 @@ const events: { [T in EventType]: Shape<Omit<EventOf<T>, "type">> } = {
     key: string,
     attempt: optional(id),
     input: optional(string),
+    site: optional(object({ host: string, boot: string, id: string, where: string })),
   }),
   "tool.settled": object({
     call: id,

@@ -205,6 +205,8 @@ export interface ToolEntered {
   /** Eager reads only: the attempt they belong to, and the input, since no message holds the call yet. */
   attempt?: string;
   input?: string;
+  /** Of a tool whose effects stay on the machine that runs it: which one, and the place there (tool/site). */
+  site?: { host: string; boot: string; id: string; where: string };
 }
 
 export type SettledBy = "tool" | "recovery" | "reconcile" | "rerun" | "abandoned";

@@ -26,7 +26,12 @@ const redactions: { [T in EventType]?: (event: EventOf<T>) => EventOf<T> } = {
     ...(notes && { notes: notes.map(() => erasedText) }),
   }),
   "message.committed": (event) => ({ ...event, parts: event.parts.map(redactPart) }),
-  "tool.entered": (event) => (event.input === undefined ? event : { ...event, input: erasedInput }),
+  // A path may come from the call's input.
+  "tool.entered": ({ site, input, ...event }) => ({
+    ...event,
+    ...(input !== undefined && { input: erasedInput }),
+    ...(site && { site: { ...site, where: erasedText } }),
+  }),
   "tool.settled": (event) => ({ ...event, output: { ...event.output, content: erasedContent } }),
   "context.compacted": (event) => ({ ...event, summary: erasedContent }),
   "note.recorded": ({ data: _, ...event }) => ({ ...event, text: erasedText }),

@@ -12,7 +12,7 @@
 import type { Effects } from "../effects.ts";
 import { assert } from "../error.ts";
 import { limit } from "../limit.ts";
-import type { Effect, Json, LogEvent, ToolOutput, ToolSettled } from "../log/event.ts";
+import type { Effect, Json, LogEvent, ToolEntered, ToolOutput, ToolSettled } from "../log/event.ts";
 import { joinSignals } from "../signal.ts";
 import { Allowance } from "./allowance.ts";
 import {
@@ -32,6 +32,7 @@ import { callDigest, type PendingCall } from "./pending.ts";
 import { type CallProgress, startable } from "./plan.ts";
 import { type CheckedCall, checkInTime, type PreparedTools, type RunnableCall } from "./prepare.ts";
 import { missingOutput } from "./settle.ts";
+import { enteredSite, type Host, siteOf } from "./site.ts";
 import { everything, type Lock } from "./tool.ts";
 
 /** What the driver gives a dispatcher: a way into the log, and ears. */
@@ -58,6 +59,8 @@ export interface DispatchHost {
 
 export interface DispatchOptions extends Approval {
   session: string;
+  /** The machine that the bodies run on. */
+  machine: Host;
   tools: PreparedTools;
   signal: AbortSignal;
   concurrency: number;
@@ -287,10 +290,16 @@ class Dispatch {
         digest: callDigest(part),
         effect: effectOf(slot),
         key: entered?.key ?? part.id,
+        ...this.#site(slot, entered?.key ?? part.id),
       });
       slot.progress = "running";
     }
     return chosen;
+  }
+
+  #site({ checked }: Slot, key: string): Pick<ToolEntered, "site"> {
+    const site = checked && siteOf(checked, key);
+    return site ? { site: enteredSite(site, this.#options.machine) } : {};
   }
 
   #refuse(): void {

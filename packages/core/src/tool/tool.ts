@@ -10,6 +10,7 @@
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Tool as AiTool, FlexibleSchema, ToolResultOutput } from "@ai-sdk/provider-utils";
 import type { Effect, Json, Part } from "../log/event.ts";
+import type { Site } from "./site.ts";
 
 export interface Tool<Input = unknown> {
   description?: string | undefined;
@@ -29,8 +30,17 @@ export interface Tool<Input = unknown> {
    * message. What goes beyond the cap is kept beside the log.
    */
   execute?(input: Input, context: ToolContext): unknown;
-  /** Looks at the world after a crash, for a call that was entered and has no result. Must not repeat the effect. */
+  /**
+   * Looks at the world after a crash, for a call that was entered and has no result. Must not repeat the effect. Of a tool with a
+   * `site` it is asked there alone.
+   */
   reconcile?(call: DoubtfulCall<Input>): Promise<Reconciled>;
+  /**
+   * For a tool whose effects, or whose only record of them, stay on the machine that runs it: the place there, for one call. It is
+   * recorded with the host; on another host, or at another place, the outcome of a call that was entered is unknown, and its
+   * result says where to look. One that throws has no place to which anybody can come back.
+   */
+  site?(call: { input: Input; idempotencyKey: string }): Site;
   /** AI SDK: asks for a person's approval also where the policy allows the call. */
   needsApproval?:
     | boolean

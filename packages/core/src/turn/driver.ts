@@ -2,6 +2,7 @@
 import type { Effects } from "../effects.ts";
 import type { Store } from "../store/store.ts";
 import type { RunningCalls } from "../tool/eager.ts";
+import type { Host } from "../tool/site.ts";
 import type { Feed } from "../view/feed.ts";
 import type { TurnAbort } from "./abort.ts";
 import type { PreparedAgent } from "./agent.ts";
@@ -15,6 +16,8 @@ import type { WorkspaceSnapshots } from "./workspace-snapshot.ts";
 
 export interface Driver {
   session: string;
+  /** The machine that we are on. */
+  machine: Host;
   store: Store;
   effects: Effects;
   agent: PreparedAgent;

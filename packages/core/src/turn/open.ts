@@ -156,7 +156,7 @@ export async function driveClaimed(
 
 /** The signal of its reins says that the drive is to end, or that the lease is lost. */
 function driverOf(
-  { store, effects }: Runtime,
+  { store, effects, holder }: Runtime,
   session: string,
   agent: PreparedAgent,
   lease: DriverLease,
@@ -172,6 +172,7 @@ function driverOf(
   });
   return {
     session,
+    machine: { host: holder.host, boot: holder.boot },
     store,
     effects,
     agent,

@@ -9,6 +9,7 @@ import type { PendingCall } from "../tool/pending.ts";
 import { checkInTime, type RunnableCall } from "../tool/prepare.ts";
 import { wholeOf } from "../tool/returned.ts";
 import { codedOutput, settleMissing } from "../tool/settle.ts";
+import { elsewhereOutput, isHere, siteOf } from "../tool/site.ts";
 import type { Reconciled } from "../tool/tool.ts";
 import type { Driver } from "./driver.ts";
 
@@ -23,14 +24,9 @@ export async function settleDoubtfulCalls(
   calls: readonly PendingCall[],
   fate: TurnFate,
 ): Promise<void> {
-  const { ledger, store, agent, feed } = driver;
+  const { ledger, store } = driver;
   for (const call of calls) {
     if (!call.entered || mayRunAgain(call, fate)) continue;
-    if (agent.tools.get(call.part.tool)?.tool.reconcile)
-      feed.push({
-        type: "warning",
-        text: `${call.part.tool} was running when its process died: looking for its result`,
-      });
     const settled = await settleDoubtful(call, call.entered, driver, (bytes) => store.putBlob(bytes));
     if (settled) ledger.stage(settled);
   }
@@ -48,9 +44,20 @@ async function settleDoubtful(
   driver: Driver,
   keep: KeepBytes,
 ): Promise<ToolSettled | undefined> {
-  const { agent, effects, abort } = driver;
+  const { agent, effects, abort, machine, feed } = driver;
+  const { id, tool } = call.part;
   const checked = await checkInTime(call.part, agent.tools, effects, abort.signal);
-  const verdict = checked.ok ? await reconciled(checked, call, entered, driver) : undefined;
+  const site = checked.ok ? siteOf(checked, entered.key) : undefined;
+  if (entered.site && !isHere(entered.site, site, machine)) {
+    const text = `${tool} was running on ${entered.site.host}: what became of it cannot be seen from here`;
+    feed.push({ type: "warning", text });
+    return { type: "tool.settled", call: id, output: elsewhereOutput(entered.site), by: "recovery" };
+  }
+  // A log of before sites were recorded tells nothing of where it was.
+  const askable = checked.ok && checked.prepared.tool.reconcile && (site === undefined || entered.site !== undefined);
+  if (askable)
+    feed.push({ type: "warning", text: `${tool} was running when its process died: looking for its result` });
+  const verdict = askable ? await reconciled(checked, call, entered, driver) : undefined;
   switch (verdict?.verdict) {
     case "done": {
       const most = checked.ok ? checked.prepared.outputChars : 0;

@@ -32,9 +32,10 @@ export function eagerReads(driver: Driver, attempt: string): EagerReads {
 }
 
 function optionsOf(driver: Driver): DispatchOptions {
-  const { session, agent, abort, effects } = driver;
+  const { session, agent, abort, effects, machine } = driver;
   return {
     session,
+    machine,
     tools: agent.tools,
     ...approvalOf(driver),
     signal: abort.signal,
