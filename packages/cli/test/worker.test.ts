@@ -1,6 +1,6 @@
 /** `pawl worker` as processes of its own: on a folder, and on a PostgreSQL server, with the same tests. */
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, type TestContext, test } from "node:test";
 import type { Entry, RecordedRequest } from "@pawl/model-server";
@@ -58,6 +58,19 @@ for (const [name, ground] of [
       assert.equal(code, 0, stderr);
       assert.match(stderr, /left, nothing was cut off/);
       assert.equal((await place.pawl("answer", session, "yes")).code, 2, "nothing is asked any more");
+    });
+
+    test("whoever follows what nobody drives yet is told so, and sees the turn when a worker comes", async (t) => {
+      const place = await ground(t, callsOnce("echo hi"));
+      const session = await place.post("say hi");
+      const follower = place.world.start(["follow", session, "--store", place.store]);
+      await follower.said(/what was posted waits for a worker/);
+      const worker = place.worker("--yes");
+      const { code, stdout, stderr } = await follower.ended;
+      assert.equal(code, 0, stderr);
+      assert.match(stdout + stderr, /It is done\.[\s\S]*✓ done/);
+      worker.kill("SIGTERM");
+      assert.equal((await worker.ended).code, 0);
     });
 
     test("L7: SIGTERM in the middle of a tool hands over behind it, and the next worker goes on there", async (t) => {
@@ -204,6 +217,36 @@ test("health: a store that is away is said by readiness and in words; the worker
   await place.done(session);
   worker.kill("SIGTERM");
   assert.equal((await worker.ended).code, 0);
+});
+
+test("a module of the user's hears everything, and is closed at the end; one that throws costs nothing", {
+  timeout: 120_000,
+}, async (t) => {
+  const place = await onFolder(t, callsOnce("true"));
+  const file = join(place.world.root, "telemetry.mjs");
+  const heard = join(place.world.root, "heard");
+  writeFileSync(
+    file,
+    `import { appendFileSync } from "node:fs";
+    const say = (text) => appendFileSync(${JSON.stringify(heard)}, text + "\\n");
+    export const worker = ({ open }) => ({
+      async on(event) { say(event.type + (event.type === "ended" ? " " + (await open(event.session)).id : "")); },
+      async close() { say("closed"); },
+    });`,
+  );
+  const worker = place.worker("--yes", "--telemetry", file);
+  const session = await place.post("run it");
+  await told(worker, "released", session);
+  worker.kill("SIGTERM");
+  assert.equal((await worker.ended).code, 0, worker.stderr);
+  // Opening takes a moment, in which more is told.
+  const lines = readFileSync(heard, "utf8").trim().split("\n");
+  assert.deepEqual(lines.sort(), ["claimed", "closed", `ended ${session}`, "released"]);
+  writeFileSync(file, 'export const worker = () => ({ on() { throw new Error("no meter"); } });');
+  const second = place.worker("--yes", "--telemetry", file);
+  const other = await place.post("run it, too");
+  await told(second, "released", other);
+  await place.done(other);
 });
 
 test("words that are wrong are said before anything is driven", { timeout: 120_000 }, async (t) => {

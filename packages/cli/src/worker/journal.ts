@@ -38,6 +38,7 @@ export class Journal {
       case "ended":
         return this.#ended(event);
       case "released":
+        this.#began.delete(event.session);
         return void this.#left.delete(event.session);
       case "handed-over":
         return this.#about(event.session, "quiet", "→ handed over between two steps");
@@ -109,7 +110,9 @@ export class Journal {
   #line(tone: Tone, text: string): void {
     const { stderr } = process;
     const clean = printable(maskedUrls(text)).replaceAll("\n", " ");
-    this.#write(tone, stderr.isTTY ? cut(clean, columnsOf(stderr) - clockChars) : clean);
+    // What is wrong is said to its end.
+    const whole = tone === "warn" || tone === "bad" || !stderr.isTTY;
+    this.#write(tone, whole ? clean : cut(clean, columnsOf(stderr) - clockChars));
   }
 
   /** A log collector brings its own clock. */

@@ -52,6 +52,9 @@ export async function runWorker(options: WorkerCommandOptions): Promise<number> 
   };
   const attention = new Attention();
   const departure = new Departure(attention);
+  // Before anything can be claimed.
+  departure.listen();
+  ends.defer(() => departure.release());
   const worker = createWorker({
     runtime,
     agent: (session) => bench.agent(session),
@@ -70,12 +73,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<number> 
   const { mode } = config.values;
   const places = `${counted(options.concurrency, "session")} at once, ${chosen.word}, mode ${mode}`;
   journal.say("quiet", health ? `${places}, health on ${health.url}` : places);
-  departure.listen();
-  try {
-    return await left(worker, departure, journal, options.grace);
-  } finally {
-    departure.release();
-  }
+  return await left(worker, departure, journal, options.grace);
 }
 
 interface Ears {
@@ -145,6 +143,7 @@ class Departure {
 
   listen(): void {
     for (const signal of signals) process.on(signal, this.#onSignal);
+    for (const stream of [process.stdout, process.stderr]) stream.on("error", this.#onPipe);
   }
 
   release(): void {
@@ -161,6 +160,11 @@ class Departure {
     if (this.#count > 1) this.#hurried.resolve();
     this.#called.resolve();
     this.look();
+  };
+
+  /** Nobody hears what it says any more. It says something for every line, and that is one call to leave, not many. */
+  #onPipe = (): void => {
+    if (!this.isCalled) this.#onSignal();
   };
 }
 
