@@ -39,8 +39,10 @@ export interface AgentOptions {
   dir: string;
   /** As `--store` named it. */
   store: string | undefined;
-  /** Undefined: nobody can be asked, and what would be asked is refused at once. */
+  /** Undefined: nobody sits here. */
   person: Person | undefined;
+  /** What becomes of a question where nobody sits here; default: it is refused at once. */
+  unanswered?: NonNullable<Agent["unanswered"]>;
   /** Hears what happens in the sessions of tasks. */
   tasks: TaskWatch;
   /** Hosts that the person has named. */
@@ -57,6 +59,7 @@ export function codingAgent({
   dir,
   store,
   person,
+  unanswered,
   tasks,
   named,
   serverTools = {},
@@ -95,6 +98,7 @@ export function codingAgent({
       named: (host) => named.has(host),
     }),
     ...(person ? { approver: person.approver } : {}),
+    ...(unanswered ? { unanswered } : {}),
     ...(price ? { price: (usage) => priceOf(usage, price) } : {}),
     ...(window === undefined ? {} : { windowTokens: window }),
     ...(idleMs === undefined ? {} : { watch: { firstMs: idleMs, silenceMs: idleMs } }),

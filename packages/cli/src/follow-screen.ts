@@ -18,7 +18,7 @@ export interface FollowScreen {
 
 /** `asks`: whose process asks the question, if that is known. */
 function questionWords({ tool, input }: PendingApproval, asks: Driver["holder"]): string {
-  return `? ${callWords(tool, input, 120)} waits for an answer${asks ? ` at the terminal of ${holderWords(asks)}` : ""}`;
+  return `? ${callWords(tool, input, 120)} waits for an answer${asks ? `, asked by ${holderWords(asks)}` : ""}`;
 }
 
 /** Facts as `pawl run --json` prints them; words and questions as what they are, without a `seq`. */
@@ -34,8 +34,12 @@ export function programScreen(): FollowScreen {
   };
 }
 
-/** `before`: what was recorded ahead of what is shown. `driver`: who drives now. */
-export function personScreen(before: readonly LogEntry[], driver: () => Driver | undefined): FollowScreen {
+/** `before`: what was recorded ahead of what is shown. `driver`: who drives now. `answer`: the command that answers a question. */
+export function personScreen(
+  before: readonly LogEntry[],
+  driver: () => Driver | undefined,
+  answer: string,
+): FollowScreen {
   const { stdout, stderr } = process;
   const out = stdout.isTTY ? stdout : stderr;
   const status = new StatusLine(out);
@@ -59,6 +63,7 @@ export function personScreen(before: readonly LogEntry[], driver: () => Driver |
       view.show(item);
       if (item.type === "approval.pending") {
         view.line("warn", questionWords(item.approval, driver()?.holder));
+        view.command("quiet", `  To answer from here: ${answer}`);
         status.show(() => "waiting for an answer");
       }
       if (event?.type === "turn.ended") showEnd(view, event, booksWords(books));

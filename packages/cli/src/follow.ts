@@ -22,6 +22,8 @@ interface Followed {
   /** How whoever follows calls it. */
   called: string;
   summary: SessionSummary;
+  /** Somebody has posted what no turn has claimed: a worker will, and that turn is waited for. */
+  waits: boolean;
   /** What was recorded when this began. */
   entries: LogEntry[];
   after: number;
@@ -67,7 +69,8 @@ async function followedOf(
     const what = `--after ${after}: session ${session.id} has records 1 to ${summary.seq}; 0 is from the start`;
     throw new PawlError("INVALID_INPUT", what);
   }
-  return { session, called: await calledBy(runtime, address, session.id), summary, entries, after, leaving };
+  const waits = (await session.queue()).length > 0;
+  return { session, called: await calledBy(runtime, address, session.id), summary, waits, entries, after, leaving };
 }
 
 /** Ahead of the open turn and of what it was given; where none is open, the end. */
@@ -80,27 +83,29 @@ function beginOf(entries: readonly LogEntry[], { head, seq }: SessionSummary): n
 }
 
 /** Whether the entry is the last one to be shown, of a session that was as `summary` says. */
-function isLast({ event, seq }: LogEntry, summary: SessionSummary): boolean {
+function isLast({ event, seq }: LogEntry, { summary, waits }: Followed): boolean {
   const { head, seq: known } = summary;
   if (head.openTurn !== undefined) return event.type === "turn.ended" && event.turn === head.openTurn;
-  return isIdle(summary) ? seq >= known : event.type === "turn.ended" && seq > known;
+  return isIdle(summary) && !waits ? seq >= known : event.type === "turn.ended" && seq > known;
 }
 
 async function follow(followed: Followed, options: FollowOptions): Promise<void> {
-  const { session, summary, entries, after, leaving } = followed;
+  const { session, summary, waits, entries, after, leaving } = followed;
   let driver: DriverWatch | undefined;
   const before = entries.filter(({ seq }) => seq <= after);
-  const screen = options.json ? programScreen() : personScreen(before, () => driver?.driver);
+  const answer = commandLine(["answer", followed.called, "yes"], [["--store", options.store]]);
+  const screen = options.json ? programScreen() : personScreen(before, () => driver?.driver, answer);
   const title = summary.head.title === undefined ? "" : `: ${line(summary.head.title, 72)}`;
   screen.say("quiet", `following session ${session.id}${title}`);
   driver = driverOf(followed, options, screen);
   try {
-    if (isIdle(summary) && after >= summary.seq && !options.forever) return sayIdle(screen, summary);
+    if (isIdle(summary) && !waits && after >= summary.seq && !options.forever) return sayIdle(screen, summary);
+    if (isIdle(summary) && waits) screen.say("quiet", "what was posted waits for a worker, or for whoever drives it");
     driver.start();
     for await (const item of session.watch({ after, signal: leaving.signal })) {
       driver.heard(item.type === "entry" && item.entry.session === session.id ? item.entry.epoch : 0);
       screen.show(item);
-      if (!options.forever && item.type === "entry" && isLast(item.entry, summary)) return;
+      if (!options.forever && item.type === "entry" && isLast(item.entry, followed)) return;
     }
   } finally {
     driver.stop();
@@ -129,10 +134,15 @@ function driverOf(
         const where = driver.waits ? ", on a machine that has it" : "";
         if (driver.isLeft) screen.command(`  To go on inside the turn${where}: ${resume}`);
       },
-      idle: () => (options.forever ? undefined : leaving.abort()),
+      idle: () => void (options.forever ? undefined : leaveIdle(session, leaving)),
     },
     summary,
   );
+}
+
+/** Not while something waits for a worker. */
+async function leaveIdle(session: Session, leaving: AbortController): Promise<void> {
+  if ((await session.queue().catch(() => [])).length === 0) leaving.abort();
 }
 
 function sayIdle(screen: FollowScreen, { head }: SessionSummary): void {

@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { addChangingCommands } from "./changing-commands.ts";
 import { badInput, exitHelp, exitOfError, readerGone } from "./exit.ts";
+import { addFleetCommands } from "./fleet-commands.ts";
 import { addLookingCommands } from "./looking-commands.ts";
 import { maskedUrls } from "./masked-url.ts";
 import { addSetupCommands } from "./setup-commands.ts";
@@ -29,6 +30,7 @@ const done = (code: number) => {
 addTurnCommands(program, done);
 addLookingCommands(program, done);
 addChangingCommands(program, done);
+addFleetCommands(program, done);
 addStoreCommands(program, done);
 
 program

@@ -57,6 +57,11 @@ export function serverOptions({ url, schema, mode }: Extract<StoreLocation, { ki
 function makeBeside(beside: string): void {
   try {
     mkdirSync(beside, { recursive: true, mode: 0o700 });
+  } catch {
+    // A machine that only looks needs none; the first command that does says that it cannot be made.
+    return;
+  }
+  try {
     ofManyMachines(beside);
   } catch (cause) {
     const why = (cause as Error).message;

@@ -3,7 +3,16 @@ import { type Command, Option } from "commander";
 import { tokens, wholeNumber } from "./argument.ts";
 import { storeOption } from "./store-options.ts";
 
+/** A turn in one folder. */
 export function withModel(command: Command): Command {
+  return withDriving(command).option(
+    "--cwd <DIR>",
+    "the folder to work in (default: the session's own, else this one)",
+  );
+}
+
+/** What turns are driven with, wherever. */
+export function withDriving(command: Command): Command {
   return storeOption(
     command,
     "where sessions are kept: a folder, or postgres://USER@HOST/DATABASE (default: $PAWL_STORE, the configuration, the XDG data folder)",
@@ -15,7 +24,6 @@ export function withModel(command: Command): Command {
     .option("--local [URL]", "a server on this machine: Ollama, llama.cpp, vLLM, or the address")
     .option("--base-url <URL>", "a server of your own, for example http://127.0.0.1:11434/v1")
     .option("--api-key-env <NAME>", "the environment variable that holds the key")
-    .option("--cwd <DIR>", "the folder to work in (default: the session's own, else this one)")
     .option("--idle-ms <N>", "how long a stream may be silent before it counts as broken", wholeNumber)
     .option(
       "--window <TOKENS>",

@@ -149,7 +149,7 @@ test("a question that waits is told with who is asked, and what comes of it is s
   const asked = world.atTerminal([[/Allow this\?/, typed]], run);
   await asking.promise;
   const follower = world.start(["follow", "s", "--store", world.store]);
-  await follower.said(/\? bash echo hi > made\.txt waits for an answer at the terminal of process \d+ on /);
+  await follower.said(/\? bash echo hi > made\.txt waits for an answer, asked by process \d+ on /);
   await allowAll(world, "s");
   assert.equal((await asked).code, 0);
   const { code, stdout, stderr } = await follower.ended;

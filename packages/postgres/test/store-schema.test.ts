@@ -6,7 +6,7 @@ import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { fakeHolder } from "@pawl/core/testing";
 import postgres from "postgres";
-import { postgresStore } from "../src/index.ts";
+import { migrateSchema, postgresStore, schemaFormat } from "../src/index.ts";
 import { format, steps } from "../src/schema.ts";
 import { catalogue } from "./catalogue.ts";
 import { PostgresServer } from "./server.ts";
@@ -94,5 +94,45 @@ describe("the schema", () => {
     const hash = await stores[0]?.putBlob(new Uint8Array([1]));
     assert.equal(await stores[1]?.getBlob(hash ?? ""), undefined);
     for (const store of stores) await store.close();
+  });
+});
+
+describe("a migration by hand", () => {
+  test("what may not change tables refuses a schema that is not there, or older, with what to do", async () => {
+    const schema = server.schema();
+    const byHand = { url, schema, migration: "by-hand" } as const;
+    await assert.rejects(postgresStore(byHand), { code: "STORE_UNAVAILABLE", message: /no schema .*`pawl migrate`/ });
+    assert.deepEqual(await schemaFormat({ url, schema }), { found: 0, needed: format });
+    assert.deepEqual(await migrateSchema({ url, schema }), { found: 0, needed: format });
+    assert.deepEqual(await migrateSchema({ url, schema }), { found: format, needed: format });
+    assert.equal(await catalogue(sql, schema), await fixture(`format-${format}.txt`));
+    await (await postgresStore(byHand)).close();
+    await sql.unsafe(`UPDATE ${schema}.format SET format = 0`);
+    await assert.rejects(postgresStore(byHand), { code: "STORE_UNAVAILABLE", message: /`pawl migrate`/ });
+    await sql.unsafe(`UPDATE ${schema}.format SET format = 99`);
+    await assert.rejects(postgresStore(byHand), { code: "STORE_UNAVAILABLE", message: /format 99.*update Pawl/ });
+    await assert.rejects(migrateSchema({ url, schema }), { code: "STORE_UNAVAILABLE", message: /update Pawl/ });
+  });
+
+  test("many at once make one schema, and behind a pooler, too", async () => {
+    const schema = server.schema();
+    const asked = Array.from({ length: 6 }, (_, n) => migrateSchema({ url, schema, mode: n % 2 ? "own" : "pooled" }));
+    for (const { needed } of await Promise.all(asked)) assert.equal(needed, format);
+    assert.deepEqual([...(await sql.unsafe(`SELECT format FROM ${schema}.format`))], [{ format }]);
+  });
+
+  test("a role is granted rows and no tables, whatever it is called; one that is not there is named", async () => {
+    const schema = server.schema();
+    const role = `odd "role" ${schema}`;
+    await sql.unsafe(`CREATE ROLE "odd ""role"" ${schema}"`);
+    await migrateSchema({ url, schema, grant: role });
+    const may = async (table: string, right: string) => {
+      const [row] = await sql`SELECT has_table_privilege(${role}, ${`${schema}.${table}`}, ${right}) AS may`;
+      return row?.["may"] as boolean;
+    };
+    assert.equal(await may("session", "UPDATE"), true);
+    assert.equal(await may("record", "TRUNCATE"), false);
+    assert.deepEqual([await may("format", "SELECT"), await may("format", "UPDATE")], [true, false]);
+    await assert.rejects(migrateSchema({ url, schema, grant: "nobody" }), { message: /no such role.*"nobody"/ });
   });
 });

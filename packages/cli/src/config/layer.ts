@@ -20,7 +20,7 @@ import {
   sandboxModes,
 } from "./schema.ts";
 
-export type Origin = "command line" | "project" | "user" | "default";
+export type Origin = "command line" | "environment" | "project" | "user" | "default";
 
 export interface Layers {
   flags: Config;

@@ -23,7 +23,7 @@ export function showConfig({ cwd, json }: OverviewOptions): number {
   const { passedOver, user, project } = loaded;
   configureStore(storeOfUser());
   const values = { store: storeWords(undefined), ...shown(loaded.values) };
-  const origins = { ...loaded.origins, store: [storeOrigin(undefined)] };
+  const origins: Loaded["origins"] = { ...loaded.origins, store: [storeOrigin(undefined)] };
   if (json) {
     const files = { user: user.file ? user.path : null, project: project.file ? project.path : null };
     out.write(`${JSON.stringify({ values, origins, files, trust: project.trust, passedOver })}\n`);
@@ -31,13 +31,7 @@ export function showConfig({ cwd, json }: OverviewOptions): number {
   }
   const rows = Object.entries(values).flatMap(([key, value]) => {
     if (isEmpty(value)) return [];
-    return [
-      [
-        key,
-        JSON.stringify(value),
-        ((origins as Loaded["origins"] & object)[originKey(key)] ?? ["default"]).join(", "),
-      ] as const,
-    ];
+    return [[key, JSON.stringify(value), (origins[originKey(key)] ?? ["default"]).join(", ")] as const];
   });
   const widest = Math.max(...rows.map(([key]) => key.length));
   for (const [key, value, origin] of rows)
