@@ -1,30 +1,31 @@
 /**
- * The fleet at full size: `node packages/postgres/test/fleet-main.ts [sessions] [seconds] [inputs]`, default 300, 60 and 12.
- * Three workers; each second one is killed, one is stopped for twenty seconds, past its lease, and woken.
+ * The fleet at full size: `node packages/postgres/test/fleet-main.ts [postgres|sqlite] [sessions] [seconds] [inputs]
+ * [workers]`, default postgres, 300, 60, 12 and 3. Each second one worker is killed; the first is stopped for twenty seconds, past its
+ * lease, and woken.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { nodeEffects, thisHolder } from "@pawl/core/node";
+import { isAlive, nodeEffects, sqliteStore, thisHolder } from "@pawl/core/node";
 import { postgresStore } from "../src/index.ts";
-import { allEnded, Fleet, makeSessions, takeOverWords } from "./fleet.ts";
+import { allEnded, Fleet, type FleetPlace, makeSessions, takeOverWords } from "./fleet.ts";
 import { PostgresServer } from "./server.ts";
 
-const [sessions = 300, seconds = 60, inputs = 12] = process.argv.slice(2).map(Number);
+const [kind = "postgres", ...numbers] = process.argv.slice(2);
+const [sessions = 300, seconds = 60, inputs = 12, workers = 3] = numbers.map(Number);
 const stoppedSeconds = 20;
 
 const folder = await mkdtemp(join(tmpdir(), "pawl-fleet-"));
-const server = await PostgresServer.start();
-const url = server.url("postgres");
-const store = await postgresStore({ url });
-const runtime = { store, effects: nodeEffects(), holder: thisHolder() };
-const fleet = new Fleet({ args: [`postgres:${url}`, "pawl"], runtime }, join(folder, "effects"), 20);
+const server = kind === "postgres" ? await PostgresServer.start() : undefined;
+const place = await placeOf();
+const { runtime } = place;
+const fleet = new Fleet(place, join(folder, "effects"), 20);
 try {
   const ids = await makeSessions(runtime, sessions, inputs);
   const began = performance.now();
   const paused = await fleet.start();
-  let members = [await fleet.start(), await fleet.start()];
+  let members = await Promise.all(Array.from({ length: workers - 1 }, () => fleet.start()));
   let kills = 0;
   for (let second = 0; second < seconds; second += 1) {
     const next = sleep(1_000);
@@ -41,12 +42,25 @@ try {
   await fleet.drain();
   const words = takeOverWords(await fleet.reckon(ids, inputs));
   console.log(
-    `${sessions} sessions, ${sessions * inputs} inputs, ${fleet.begun} side effects, ${kills} kills, ${took} s: all ended`,
+    `${kind}, ${workers} workers: ${sessions} sessions, ${sessions * inputs} inputs, ${fleet.begun} side effects, ${kills} kills, ${took} s: all ended`,
   );
   console.log(`no side effect twice, no law broken; ${words}`);
 } finally {
   fleet.killAll();
-  await store.close();
-  await server.end();
+  await runtime.store.close();
+  await server?.end();
   await rm(folder, { recursive: true, force: true });
+}
+
+async function placeOf(): Promise<FleetPlace> {
+  const rest = { effects: nodeEffects(), holder: thisHolder() };
+  if (server) {
+    const url = server.url("postgres");
+    return { args: [`postgres:${url}`, "pawl"], runtime: { store: await postgresStore({ url }), ...rest } };
+  }
+  const dir = join(folder, "store");
+  return {
+    args: [`sqlite:${dir}`, "-"],
+    runtime: { store: await sqliteStore({ dir, ...rest.effects, isAlive }), ...rest },
+  };
 }

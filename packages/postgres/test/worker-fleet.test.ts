@@ -19,18 +19,18 @@ after(async () => {
 });
 
 const effects = nodeEffects();
-const sessions = 30;
 const inputs = 1;
-const whole = sessions * inputs * actsPerTurn;
 
 interface Ground {
+  sessions: number;
   place: FleetPlace;
   /** Lets the leases of a process run out at once by the store's clock: nobody waits fifteen seconds for it. */
   expire(pid: number): Promise<void>;
 }
 
 /** Faults come where the work has got to, not when a clock says so. */
-async function run({ place, expire }: Ground, name: string): Promise<string> {
+async function run({ sessions, place, expire }: Ground, name: string): Promise<string> {
+  const whole = sessions * inputs * actsPerTurn;
   const fleet = new Fleet(place, join(root, `${name}.effects`), 5);
   try {
     const ids = await makeSessions(place.runtime, sessions, inputs);
@@ -58,7 +58,7 @@ async function run({ place, expire }: Ground, name: string): Promise<string> {
 
 describe("L3 L4 L7 L8: a fleet of three, four killed, one paused past its lease and woken", () => {
   test("on PostgreSQL: every input ends, no side effect happens twice, the laws hold", {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async (t) => {
     const url = server.url("postgres");
     const schema = server.schema();
@@ -71,10 +71,12 @@ describe("L3 L4 L7 L8: a fleet of three, four killed, one paused past its lease 
       ]);
       await sql.end();
     };
-    t.diagnostic(await run({ place: { args: [`postgres:${url}`, schema], runtime }, expire }, "postgres"));
+    t.diagnostic(
+      await run({ sessions: 30, place: { args: [`postgres:${url}`, schema], runtime }, expire }, "postgres"),
+    );
   });
 
-  test("on one SQLite folder, with the same code", { timeout: 120_000 }, async (t) => {
+  test("on one SQLite folder, with the same code", { timeout: 300_000 }, async (t) => {
     const dir = join(root, "sqlite");
     const store = await sqliteStore({ dir, ...effects, isAlive });
     const runtime = { store, effects, holder: thisHolder() };
@@ -83,6 +85,6 @@ describe("L3 L4 L7 L8: a fleet of three, four killed, one paused past its lease 
       db.prepare("UPDATE lease SET expires_at = 0 WHERE json_extract(holder, '$.pid') = ?").run(pid);
       db.close();
     };
-    t.diagnostic(await run({ place: { args: [`sqlite:${dir}`, "-"], runtime }, expire }, "sqlite"));
+    t.diagnostic(await run({ sessions: 60, place: { args: [`sqlite:${dir}`, "-"], runtime }, expire }, "sqlite"));
   });
 });

@@ -8,9 +8,8 @@
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type LogEntry, openSession, verify } from "@pawl/core";
-import { openRuntime } from "@pawl/core/node";
 import { type ModelServer, startModelServer } from "@pawl/model-server";
 import { checkExit, checkKept, checkTools, phaseOf } from "./kill-proof.ts";
 import { drawTask, windowTokens } from "./kill-task.ts";
@@ -36,7 +35,6 @@ export interface Told {
   failure?: unknown;
 }
 
-const session = "killed";
 const provider = { chat: "openai-chat", responses: "openai", anthropic: "anthropic" } as const;
 
 /** Where rounds take place. A folder of its own each; one whose round failed stays. */
@@ -44,15 +42,20 @@ export function roundFolder(): string {
   return realpathSync(mkdtempSync(join(tmpdir(), "pawl-kill-")));
 }
 
-/** `measure` undefined: nothing is killed, and nothing is posted. */
-export async function playRound(round: number, seed: number, measure: Measure | undefined): Promise<Told> {
+/** `measure` undefined: nothing is killed, and nothing is posted. `url`: of a database, where all rounds are together. */
+export async function playRound(
+  round: number,
+  seed: number,
+  measure: Measure | undefined,
+  url?: string,
+): Promise<Told> {
   const told: Told = { round, seed, kills: [], ends: [], folder: roundFolder(), whole: { ms: 0, lines: 0 } };
   const random = new Random(seed * 100_003 + round);
   const task = drawTask(random);
   const server = await startModelServer({ script: (request) => task.answer(request) });
   const cache = join(tmpdir(), "pawl-kill-cache");
   mkdirSync(cache, { recursive: true });
-  const world = new KillWorld(told.folder, cache);
+  const world = new KillWorld(told.folder, cache, url);
   try {
     await new Round(told, world, random, server, task.protocol).play(measure);
   } catch (failure) {
@@ -72,6 +75,7 @@ class Round {
   readonly #random: Random;
   readonly #server: ModelServer;
   readonly #place: string[];
+  readonly #session: string;
   /** Everything that was in the log when it was looked at last. */
   #log: LogEntry[] = [];
   readonly #printed: string[] = [];
@@ -82,24 +86,26 @@ class Round {
     this.#world = world;
     this.#random = random;
     this.#server = server;
+    // The folder's name is no other round's, in a database that holds them all either.
+    this.#session = basename(told.folder);
     const model = ["--model", `${provider[protocol]}:scripted`, "--base-url", server.baseUrl(protocol)];
     const rest = ["--yes", "--json", "--window", String(windowTokens), "--store", world.store];
     this.#place = [...model, ...rest];
   }
 
   async play(measure: Measure | undefined): Promise<void> {
-    await this.#run(["run", "Do the whole task", "--session", session, "--cwd", this.#world.work], measure);
+    await this.#run(["run", "Do the whole task", "--session", this.#session, "--cwd", this.#world.work], measure);
     if (measure && this.#isOpen()) {
       await this.#post();
       const again = this.#random.chance(1 / 3)
         ? { ms: measure.ms / 2, lines: Math.ceil(measure.lines / 2) }
         : undefined;
-      await this.#run(["resume", session], again);
-      if (again && this.#isOpen()) await this.#run(["resume", session], undefined);
+      await this.#run(["resume", this.#session], again);
+      if (again && this.#isOpen()) await this.#run(["resume", this.#session], undefined);
     } else if (measure) {
       await this.#refusedResume();
     }
-    if (measure) await this.#run(["run", "And one thing more", "--session", session], undefined);
+    if (measure) await this.#run(["run", "And one thing more", "--session", this.#session], undefined);
     assert.ok(!this.#isOpen(), "a turn was left open");
     await this.#atTheEnd();
   }
@@ -136,10 +142,10 @@ class Round {
   }
 
   async #look(): Promise<LogEntry[]> {
-    const runtime = await openRuntime({ dir: this.#world.store });
+    const runtime = await this.#world.open();
     try {
-      if (!(await runtime.store.get(session))) return [];
-      const entries = await (await openSession(runtime, session)).entries();
+      if (!(await runtime.store.get(this.#session))) return [];
+      const entries = await (await openSession(runtime, this.#session)).entries();
       const broken = verify(entries).flatMap(({ violations }) => violations);
       assert.deepEqual(broken, []);
       return entries;
@@ -151,10 +157,10 @@ class Round {
   /** From another process than the one that drives: once acknowledged it stays, whoever dies next. */
   async #post(): Promise<void> {
     if (this.#random.chance(0.5)) return;
-    const runtime = await openRuntime({ dir: this.#world.store });
+    const runtime = await this.#world.open();
     try {
       const kind = this.#random.pick(["steer", "input"]);
-      const held = await openSession(runtime, session);
+      const held = await openSession(runtime, this.#session);
       this.#posts.push(await held.post(kind, `Mind post ${this.#posts.length + 1}`));
     } finally {
       await runtime.store.close();
@@ -163,7 +169,7 @@ class Round {
 
   /** Where no turn is open there is nothing to resume, and the exit code says which of the two it is. */
   async #refusedResume(): Promise<void> {
-    const { code } = await this.#world.pawl(["resume", session, ...this.#place]);
+    const { code } = await this.#world.pawl(["resume", this.#session, ...this.#place]);
     assert.equal(code, this.#log.length === 0 ? 3 : 2, "a resume of what is not open is refused");
     this.#told.ends.push(`resume ${code}`);
   }
@@ -174,7 +180,7 @@ class Round {
   }
 
   async #atTheEnd(): Promise<void> {
-    const { code, stderr }: Finished = await this.#world.pawl(["verify", session, "--store", this.#world.store]);
+    const { code, stderr }: Finished = await this.#world.pawl(["verify", this.#session, "--store", this.#world.store]);
     assert.equal(code, 0, `pawl verify: ${stderr}`);
     const claimed = this.#log.flatMap(({ event }) => (event.type === "input.accepted" ? [event.input] : []));
     for (const post of this.#posts) assert.equal(claimed.filter((id) => id === post).length, 1, `post ${post}`);

@@ -5,9 +5,11 @@
  * so it is found again in the system's list, also where it has left its parent.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Runtime } from "@pawl/core";
+import { nodeEffects, openRuntime, thisHolder } from "@pawl/core/node";
 
 const bin = fileURLToPath(new URL("../../cli/bin/pawl.js", import.meta.url));
 
@@ -39,20 +41,31 @@ export type Moment = { afterMs: number; line?: number };
 export class KillWorld {
   readonly root: string;
   readonly work: string;
+  /** As `pawl --store` takes it. */
   readonly store: string;
+  readonly #folder: string;
   readonly #env: NodeJS.ProcessEnv;
 
-  constructor(root: string, cache: string) {
+  /** `url` of a database that holds the sessions; default: a folder here. */
+  constructor(root: string, cache: string, url?: string) {
     open.add(root);
     this.root = root;
     this.work = join(root, "work");
-    this.store = join(root, "store");
+    this.#folder = join(root, "store");
+    this.store = url ?? this.#folder;
     for (const name of ["work", "home", "tmp"]) mkdirSync(join(root, name));
     writeFileSync(join(this.work, "notes.txt"), "A line of notes, as long as such lines are.\n".repeat(250));
     const PATH = `${process.env["PATH"]}:${root}`;
     // Compiled code is kept in between, that of worker threads too: a third of what a process costs here.
     const caches = { XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: cache };
     this.#env = { PATH, HOME: join(root, "home"), TMPDIR: join(root, "tmp"), ...caches };
+  }
+
+  /** The sessions as another process sees them. */
+  async open(): Promise<Runtime> {
+    if (this.store === this.#folder) return openRuntime({ dir: this.store });
+    const { postgresStore } = await import("@pawl/postgres");
+    return { store: await postgresStore({ url: this.store }), effects: nodeEffects(), holder: thisHolder() };
   }
 
   /** The folder is its owner's now, to be kept or removed. */
@@ -135,7 +148,7 @@ export class KillWorld {
     const temporary = readdirSync(join(this.root, "tmp")).filter((name) => !name.startsWith("pawl-tmp-"));
     const known = /^(notes|count|out-\d+)\.txt$/;
     const stray = readdirSync(this.work).filter((name) => !known.test(name));
-    const kept = readdirSync(this.store).filter(
+    const kept = (existsSync(this.#folder) ? readdirSync(this.#folder) : []).filter(
       (name) => !/^(pawl\.db(-wal|-shm)?|commands|spill|blobs|snapshots)$/.test(name),
     );
     return [

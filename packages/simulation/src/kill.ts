@@ -5,6 +5,7 @@
  *   --seed N       where the chance comes from (default 1)
  *   --round N      one round of that seed again; the moment is the same, what the system does then need not be
  *   --workers N    rounds at a time (default 2)
+ *   --store URL    postgres://...: the sessions of all rounds lie there; default: each round has a SQLite folder
  *
  * Ctrl-C: the rounds under way come to their end, and the figures are of those; a second one breaks them off.
  */
@@ -21,6 +22,8 @@ export interface Rounds {
   numbers: readonly number[];
   seed: number;
   workers: number;
+  /** Of the database that holds the sessions; undefined: each round has a folder. */
+  url?: string | undefined;
   /** Looked at before each round. */
   stopped?: () => boolean;
   /** Hears of each as it ends. */
@@ -34,6 +37,7 @@ async function main(): Promise<number> {
       seed: { type: "string", default: "1" },
       round: { type: "string" },
       workers: { type: "string", default: "2" },
+      store: { type: "string" },
     },
   });
   enableCompileCache();
@@ -56,6 +60,7 @@ async function main(): Promise<number> {
     numbers,
     seed: Number(values.seed),
     workers: Number(values.workers),
+    url: values.store,
     stopped: () => stopping,
     onEnd,
   };
@@ -67,9 +72,9 @@ async function main(): Promise<number> {
 }
 
 /** As many at a time as later on: what else runs takes its share. Warms the cache of compiled code, too. */
-export async function measureRun({ seed, workers }: Pick<Rounds, "seed" | "workers">): Promise<Measure> {
+export async function measureRun({ seed, workers, url }: Pick<Rounds, "seed" | "workers" | "url">): Promise<Measure> {
   const numbers = Array.from({ length: Math.max(measured, workers) }, (_, at) => -1 - at);
-  const all = await playRounds({ numbers, seed, workers: numbers.length }, undefined);
+  const all = await playRounds({ numbers, seed, url, workers: numbers.length }, undefined);
   for (const { failure } of all) if (failure !== undefined) throw failure;
   const mean = (of: (whole: Measure) => number) => all.reduce((sum, { whole }) => sum + of(whole), 0) / all.length;
   return { ms: mean(({ ms }) => ms), lines: Math.round(mean(({ lines }) => lines)) };
@@ -77,13 +82,13 @@ export async function measureRun({ seed, workers }: Pick<Rounds, "seed" | "worke
 
 /** The folder of a round that failed is kept. `measure` undefined: nothing is killed. */
 export async function playRounds(rounds: Rounds, measure: Measure | undefined): Promise<Told[]> {
-  const { numbers, seed, workers, stopped = () => false, onEnd = () => {} } = rounds;
+  const { numbers, seed, workers, url, stopped = () => false, onEnd = () => {} } = rounds;
   const next = numbers.values();
   const done: Told[] = [];
   const work = async () => {
     for (const number of next) {
       if (stopped()) return;
-      const told = await playRound(number, seed, measure);
+      const told = await playRound(number, seed, measure, url);
       if (told.failure === undefined) rmSync(told.folder, { recursive: true });
       onEnd(told, done.push(told));
     }
