@@ -5,8 +5,8 @@
  * 1. A hint in one direction: a beacon that is out lets others take over at once, and the fence keeps a holder that lives
  *    all the same from writing (L8). One that shines proves nothing: a lease ends by its own moment.
  * 2. Behind a pooler there is none, and expiry alone counts.
- * 3. Whoever has just lost its own connection does not judge others by theirs: a server that was restarted has lost all of
- *    them, and to take over from each other would cost every one its work.
+ * 3. Whoever has just lost its own connection, or found a server that has just started, does not judge others by theirs: they
+ *    have all lost them, and to take over from each other would cost every one its work.
  * 4. The connection is asked now and then: a network that swallows everything tells nobody, and the server may have given up
  *    a beacon that we still write into our leases.
  */
@@ -25,6 +25,9 @@ const forgivingMs = 3_000;
 const beatMs = 5_000;
 /** Of a lock with two numbers. */
 const most = 2 ** 31 - 1;
+
+const light = `SELECT pg_try_advisory_lock($1::bigint) AS held,
+  clock_timestamp() - pg_postmaster_start_time() < interval '${forgivingMs} ms' AS young`;
 
 /** In SQL: the lease in row `alias` was taken by a process whose connection has ended. */
 export function beaconIsOut(alias: string): string {
@@ -127,6 +130,7 @@ export class Presence {
       await this.#release();
       // Found out later, on a new connection, it is left at what works without one.
       if (isPawlError(error) && !this.#forgiving) throw error;
+      this.#forgiving = true;
       this.#again();
     }
   }
@@ -149,7 +153,8 @@ export class Presence {
 
   /** The server may not have noticed yet that our last connection is gone: that lock shines for us as well. */
   async #light(reserved: Reserved): Promise<void> {
-    const [row] = await reserved.query("SELECT pg_try_advisory_lock($1::bigint) AS held", [this.#number]);
+    const [row] = await reserved.query(light, [this.#number]);
+    this.#forgiving ||= row?.["young"] === true;
     this.#shines = row?.["held"] === true && this.#reserved === reserved;
     if (this.#reserved !== reserved || this.#ended) return;
     if (this.#shines && this.#forgiving) this.#judgeAgain(reserved);

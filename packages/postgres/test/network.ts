@@ -9,6 +9,8 @@ export interface Line {
   loseAnswer(): void;
   /** Broken at once, by a reset, towards both sides. */
   reset(): void;
+  /** The client hears of a break; what it sent is under way still. Arrives, and is carried out, when the returned function says so. */
+  delay(bytes: Buffer): () => void;
 }
 
 /** How long a piece takes on its way, ms, and how many bytes may pass in a second; both for each direction. */
@@ -59,12 +61,13 @@ export class Network {
       client.resetAndDestroy();
       server.resetAndDestroy();
     };
+    let delays = false;
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
       socket.on("error", () => {});
       socket.on("close", () => {
         this.#sockets.delete(socket);
-        if (number <= this.#forsaken) return;
+        if (number <= this.#forsaken || delays) return;
         client.destroy();
         server.destroy();
       });
@@ -75,6 +78,11 @@ export class Network {
         loses = true;
       },
       reset,
+      delay: (bytes) => {
+        delays = true;
+        client.resetAndDestroy();
+        return () => void server.write(bytes);
+      },
     };
     this.#carry(number, client, server, (bytes) => {
       this.sent += bytes.length;

@@ -108,7 +108,8 @@ export class PostgresServer {
     const child = this.#child;
     this.#child = undefined;
     if (!child || child.exitCode !== null) return;
-    const over = once(child, "exit");
+    // Closed by the last of its processes, which all write there: the next one would find the first one's memory in use.
+    const over = once(child, "close");
     child.kill(signal);
     await over;
   }

@@ -108,6 +108,29 @@ describe("a connection that is cut", () => {
     await close();
   });
 
+  test("L8: what asked for it first, and arrives late, fences nobody: it is the same lease", {
+    timeout: 20_000,
+  }, async () => {
+    const { network, store, truth, close } = await world();
+    await store.create({ session: "s", head: {}, records: noteRecords("s", 0, 0, "created") });
+    let arrive: (() => void) | undefined;
+    network.onRequest = (bytes, line) => {
+      if (arrive || !bytes.includes('"id":"mine"')) return undefined;
+      arrive = line.delay(bytes);
+      return "drop";
+    };
+    const answer = await store.acquireLease("s", { ...holder, id: "mine" }, ttlMs);
+    assert.ok(answer.granted && arrive);
+    const { epoch } = answer;
+    const before = (await truth.get("s"))?.lease?.expiresAt ?? 0;
+    arrive();
+    // It shows in the row that it has been carried out.
+    while ((await truth.get("s"))?.lease?.expiresAt === before);
+    await store.append({ session: "s", epoch, expectedSeq: 1, records: noteRecords("s", epoch, 1, "driven") });
+    assert.deepEqual(texts(await truth.read("s")), ["created", "driven"]);
+    await close();
+  });
+
   test("a watcher still hears of others, and the beacon shines again", { timeout: 20_000 }, async () => {
     const { network, store, truth, close } = await world();
     const epoch = await created(store);
