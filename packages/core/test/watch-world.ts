@@ -6,6 +6,12 @@ import type { LiveItem } from "../src/view/live.ts";
 import { emptyTranscript, readItem, type Transcript } from "../src/view/transcript.ts";
 import type { TurnWorld } from "./turn-world.ts";
 
+export interface WatchGround {
+  world(): Promise<TurnWorld>;
+  /** Of so many cases one is played: where a store is slow, a sample; default all. */
+  oneOf?: number;
+}
+
 export class Watching {
   readonly items: LiveItem[] = [];
   /** What a person would see who had read everything up to `after` before. */
