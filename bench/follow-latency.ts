@@ -1,5 +1,6 @@
 /**
  * `node bench/follow-latency.ts [STEPS]`: how late a second process sees what a first one records and says, on one SQLite folder.
+ * The rows H2 and H2W measure the same on PostgreSQL.
  *
  * Measured: from the moment the driver's own subscriber hears of a fact, and from the moment the model gives a word, to the
  * moment the other process's `session.watch` gives it. Both clocks are the machine's. No baseline and no limit: the figures are
@@ -13,7 +14,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { createSession, openSession } from "@pawl/core";
+import { createSession, openSession, type Runtime } from "@pawl/core";
 import { openRuntime } from "@pawl/core/node";
 
 const session = "followed";
@@ -61,9 +62,16 @@ function speaking(steps: number): LanguageModelV4 {
   };
 }
 
+/** A folder, or a PostgreSQL: its URL, a space, a schema. */
+async function openPlace(place: string): Promise<Runtime> {
+  const [url = "", schema = ""] = place.split(" ");
+  if (!place.startsWith("postgres:")) return openRuntime({ dir: place });
+  return (await import("./postgres.ts")).postgresRuntime(url, schema);
+}
+
 /** The first process: drives, and prints when each fact was told. */
-async function drive(dir: string, steps: number): Promise<void> {
-  const runtime = await openRuntime({ dir });
+async function drive(place: string, steps: number): Promise<void> {
+  const runtime = await openPlace(place);
   const look = { inputSchema: { type: "object" as const }, execute: () => sleep(wordMs).then(() => "seen") };
   const turn = (await openSession(runtime, session)).run({ model: speaking(steps), tools: { look } }, "speak");
   const told: [number, number][] = [];
@@ -73,13 +81,18 @@ async function drive(dir: string, steps: number): Promise<void> {
   await runtime.store.close();
 }
 
-/** The second: watches, and prints how late it was. */
-async function watch(steps: number): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "pawl-follow-"));
-  const runtime = await openRuntime({ dir });
+export interface Lateness {
+  /** Ms, ascending. */
+  facts: number[];
+  words: number[];
+}
+
+/** The second: watches, and knows how late it was. */
+export async function lateness(place: string, steps: number): Promise<Lateness> {
+  const runtime = await openPlace(place);
   try {
     const watched = await createSession(runtime, session);
-    const driver = spawn(process.execPath, [fileURLToPath(import.meta.url), "drive", dir, String(steps)], {
+    const driver = spawn(process.execPath, [fileURLToPath(import.meta.url), "drive", place, String(steps)], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     let output = "";
@@ -98,24 +111,31 @@ async function watch(steps: number): Promise<void> {
     }
     await closed;
     const told = JSON.parse(output) as [number, number][];
-    print(
-      "facts",
-      told.map(([seq, at]) => (facts.get(seq) ?? Number.NaN) - at),
-    );
-    print("words", words);
+    const late = told.map(([seq, at]) => (facts.get(seq) ?? Number.NaN) - at);
+    return { facts: late.sort((a, b) => a - b), words: words.sort((a, b) => a - b) };
   } finally {
     await runtime.store.close();
+  }
+}
+
+export function shareOf(sorted: readonly number[], share: number): number {
+  return sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
+}
+
+async function print(steps: number): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "pawl-follow-"));
+  try {
+    for (const [what, late] of Object.entries(await lateness(dir, steps))) {
+      const at = (share: number): string => `${shareOf(late, share).toFixed(0)} ms`;
+      process.stdout.write(`${what}: ${late.length}, late by median ${at(0.5)}, 95 % ${at(0.95)}, max ${at(1)}\n`);
+    }
+  } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-function print(what: string, late: number[]): void {
-  const sorted = late.sort((a, b) => a - b);
-  const at = (share: number): string =>
-    `${(sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN).toFixed(0)} ms`;
-  process.stdout.write(`${what}: ${sorted.length}, late by median ${at(0.5)}, 95 % ${at(0.95)}, max ${at(1)}\n`);
+if (import.meta.main) {
+  const [role = "10", place = "", steps = "10"] = process.argv.slice(2);
+  if (role === "drive") await drive(place, Number(steps));
+  else await print(Number(role));
 }
-
-const [role = "10", dir = "", steps = "10"] = process.argv.slice(2);
-if (role === "drive") await drive(dir, Number(steps));
-else await watch(Number(role));

@@ -37,11 +37,10 @@ export async function withPostgres<T>(
 
 /** The baselines': the same client, and a schema with a table that is no more than what is asked of it. */
 export async function withPlain<T>(url: string, dir: string, work: (sql: Plain) => Promise<T>): Promise<T> {
-  const sql = postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });
   const schema = schemaOf(dir);
+  const sql = postgres(url, { onnotice: () => {}, fetch_types: false, connection: { search_path: schema } });
   try {
     await sql.unsafe(`CREATE SCHEMA ${schema}`);
-    await sql.unsafe(`SET search_path = ${schema}`);
     return await work((text, values = []) => sql.unsafe(text, values as string[], { prepare: true }));
   } finally {
     await sql.end({ timeout: 1 });

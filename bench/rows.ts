@@ -24,9 +24,12 @@ export const rows: { readonly [name: string]: () => Promise<Row> } = {
   F1: async () => (await import("./f1-commits.ts")).row,
   F2: async () => (await import("./f2-commit.ts")).row,
   F3: async () => (await import("./f3-together.ts")).row,
+  F3C: async () => (await import("./f3-claims.ts")).row,
   F3S: async () => (await import("./f3-step.ts")).row,
   G1: async () => (await import("./g1-start.ts")).row,
   G1F: async () => (await import("./g1-start.ts")).frame,
   G2: async () => (await import("./g2-size.ts")).row,
   H1: async () => (await import("./h1-take-over.ts")).row,
+  H2: async () => (await import("./h2-follow.ts")).row,
+  H2W: async () => (await import("./h2-follow.ts")).words,
 };

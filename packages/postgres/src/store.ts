@@ -290,8 +290,8 @@ class DatabaseStore implements PostgresStore {
 
   close(): Promise<void> {
     return this.#link.close(async () => {
-      await this.#watch.end();
       await this.#neighbour.end();
+      await this.#watch.end();
       await this.#presence.end();
     });
   }
