@@ -58,10 +58,11 @@ export interface PostQueue {
   /** Where jobs go that cannot be posted: their `sourceOutput` has the error's code and message. */
   readonly deadLetters: string;
   /**
-   * Posts to a session, now or later. Resolves with the job's id. `id` makes it idempotent across sends, too. Fails with
+   * Posts to a session, now or later. Resolves with the job's id; null where pg-boss let it go, as its options say (a
+   * `singletonKey`). With `db` of your own transaction it is sent when that commits. The post's `id` makes it idempotent across sends, too. Fails with
    * INVALID_INPUT for a post whose form no store would accept.
    */
-  send(session: string, post: QueuedPost, when?: SendWhen): Promise<string>;
+  send(session: string, post: QueuedPost, when?: SendWhen): Promise<string | null>;
   /** Posts an input again and again: each time once, whoever is delivered what, and how often. */
   schedule(schedule: Schedule): Promise<void>;
   unschedule(key: string): Promise<void>;
@@ -108,15 +109,14 @@ class BossQueue implements PostQueue {
     this.wakes = `${name}-wake`;
   }
 
-  async send(session: string, post: QueuedPost, { after, ...rest }: SendWhen = {}): Promise<string> {
+  async send(session: string, post: QueuedPost, { after, ...rest }: SendWhen = {}): Promise<string | null> {
     const { boss, runtime } = this.#with;
     // The id is chosen here: a send whose answer was lost is not a second input when it is sent again with it.
     const { id = runtime.effects.id("in"), ...job } = jobOf(post);
     const data: PostJob = { session, id, ...job };
     postOf("to be sent", data);
     const start = after === undefined ? {} : { startAfter: after };
-    const sent = await boss.send(this.name, data, { ...rest, ...start });
-    return sent ?? id;
+    return boss.send(this.name, data, { ...rest, ...start });
   }
 
   async schedule({ key, at, timezone = "UTC", session, facts, input }: Schedule): Promise<void> {

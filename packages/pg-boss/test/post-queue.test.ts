@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { createSession, createWorker, PawlError, type Runtime } from "@pawl/core";
 import type { Store } from "@pawl/core/store";
 import { finish, say, scriptedModel } from "@pawl/core/testing";
+import pg from "pg";
 import { type PostQueueOptions, postQueue } from "../src/index.ts";
 import { startGround, until } from "./ground.ts";
 
@@ -214,6 +215,48 @@ describe("what cannot be posted", () => {
     assert.deepEqual(await boss.findJobs(posts.deadLetters), []);
     await stop();
   });
+});
+
+test("tries that came to nothing are a dead letter in the end; redriven when the store is back, it is posted", {
+  timeout,
+}, async () => {
+  const { id } = await createSession(runtime);
+  let isAway = true;
+  const away = withPost(async () => {
+    if (isAway) throw new PawlError("STORE_UNAVAILABLE", "the server is away");
+  });
+  const posts = await queue({ runtime: away, queue: { retryLimit: 1, retryDelayMax: 1 } });
+  await posts.send(id, { input: "late", id: "in_late" });
+  const stop = await posts.work(often);
+  const dead = await deadLetter(posts.deadLetters);
+  assert.deepEqual(
+    [dead.sourceRetryCount, dead.sourceOutput],
+    [1, { code: "STORE_UNAVAILABLE", message: "the server is away" }],
+  );
+  isAway = false;
+  assert.equal(await boss.redrive(posts.deadLetters), 1);
+  await until(async () => (await mail(id)).length > 0);
+  assert.deepEqual(await mail(id), [{ id: "in_late", kind: "input", body: textOf("late") }]);
+  await stop();
+});
+
+test("sent in somebody's transaction, it is sent if that commits", { timeout }, async () => {
+  const { id } = await createSession(runtime);
+  const posts = await queue();
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const client = await pool.connect();
+  const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) };
+  for (const [end, left] of [
+    ["ROLLBACK", 0],
+    ["COMMIT", 1],
+  ] as const) {
+    await client.query("BEGIN");
+    assert.ok(await posts.send(id, { input: end }, { db }));
+    await client.query(end);
+    assert.equal((await boss.findJobs(posts.name)).length, left);
+  }
+  client.release();
+  await pool.end();
 });
 
 describe("a worker that a queue wakes", () => {

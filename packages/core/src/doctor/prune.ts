@@ -75,9 +75,13 @@ async function verdictOn(
   summary: SessionSummary,
   policy: RetentionPolicy,
 ): Promise<"delete" | Kept> {
+  const now = effects.clock.now();
+  // Most that stay do so by what the list says of them: only for the others the mailbox is read.
+  const listed = retentionOf(summary, 0, policy, now);
+  if (listed !== "delete") return listed;
   try {
     const posts = await store.mailbox(summary.session);
-    return retentionOf(summary, posts.length, policy, effects.clock.now());
+    return retentionOf(summary, posts.length, policy, now);
   } catch (error) {
     if (isPawlError(error, "SESSION_NOT_FOUND")) return "young";
     throw error;

@@ -74,7 +74,8 @@ export class BlobFolder {
   async #drop(path: string, before: number): Promise<boolean> {
     if (!(await isOlder(path, before))) return false;
     const aside = draftOf(path);
-    await rename(path, aside);
+    // Somebody else drops it, too.
+    if (!(await moved(path, aside))) return false;
     if (await isOlder(aside, before)) {
       await rm(aside, { force: true });
       return true;
@@ -130,6 +131,17 @@ function draftOf(path: string): string {
 async function isOlder(path: string, before: number): Promise<boolean> {
   const at = (await stat(path).catch(() => undefined))?.mtimeMs;
   return at !== undefined && at < before;
+}
+
+/** False where there is nothing to move. */
+async function moved(from: string, to: string): Promise<boolean> {
+  return rename(from, to).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -88,6 +88,26 @@ const keeping: StoreCase[] = [
     },
   },
   {
+    title: "a blob that is put and dropped at once is there; of two who drop it one does",
+    async run({ store, world }) {
+      const bytes = new Uint8Array([1]);
+      for (let round = 0; round < 10; round += 1) {
+        const name = await store.putBlob(bytes);
+        world.advance(1_000);
+        const before = world.clock.now();
+        const drop = () => store.dropBlobs([name], before);
+        const put = () => store.putBlob(bytes);
+        await Promise.all(round % 2 === 0 ? [put(), drop()] : [drop(), put()]);
+        assert.ok(await store.getBlob(name), `round ${round}`);
+        world.advance(1_000);
+        const later = world.clock.now();
+        const dropped = await Promise.all([1, 2, 3].map(() => store.dropBlobs([name], later)));
+        assert.deepEqual(dropped.sort(), [0, 0, 1]);
+        assert.equal(await store.getBlob(name), undefined);
+      }
+    },
+  },
+  {
     title: "close waits for what was accepted; afterwards everything says STORE_CLOSED; closing again is fine",
     async run({ store, world }) {
       await createSession(store, "s");
