@@ -31,27 +31,24 @@ export interface BatchPosition {
 }
 
 /** Encodes a batch; throws INVALID_EVENT naming the event and the field, before anything is written. */
-export function encode(events: readonly LogEvent[], at: BatchPosition): LogRecord[] {
-  return events.map((event, index) => {
-    const { type } = event;
-    const payload = payloadOf(event);
-    if (payload.byteLength > limit.recordBytes) {
-      throw new PawlError(
-        "INVALID_EVENT",
-        `cannot record ${type}: ${payload.byteLength} bytes, at most ${limit.recordBytes}; put large content into a blob`,
-      );
-    }
-    const envelope = {
-      session: at.session,
-      seq: at.expectedSeq + 1 + index,
-      epoch: at.epoch,
-      type,
-      version: eventVersion,
-      ignorable: ignorableTypes.has(type),
-      time: at.time,
-    };
-    return { ...envelope, payload, checksum: checksum(envelope, payload) };
-  });
+export function encode(events: readonly LogEvent[], { session, epoch, expectedSeq, time }: BatchPosition): LogRecord[] {
+  return events.map((event, index) => encodeEntry({ session, seq: expectedSeq + 1 + index, epoch, time, event }));
+}
+
+/** Encodes one fact at its place; throws as `encode`. */
+export function encodeEntry({ session, seq, epoch, time, event }: LogEntry): LogRecord {
+  const { type } = event;
+  const payload = payloadOf(event);
+  if (payload.byteLength > limit.recordBytes) {
+    throw new PawlError(
+      "INVALID_EVENT",
+      `cannot record ${type}: ${payload.byteLength} bytes, at most ${limit.recordBytes}; put large content into a blob`,
+    );
+  }
+  const ignorable = ignorableTypes.has(type);
+  const record = { session, seq, epoch, type, version: eventVersion, ignorable, time, payload, checksum: "" };
+  record.checksum = checksum(record, payload);
+  return record;
 }
 
 /** What JSON cannot carry (a cycle, a bigint, depth without end) is as invalid as what the validator refuses. */

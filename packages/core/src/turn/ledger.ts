@@ -12,7 +12,7 @@
 import type { Effects } from "../effects.ts";
 import { isPawlError } from "../error.ts";
 import { limit } from "../limit.ts";
-import { encode } from "../log/codec.ts";
+import { encodeEntry } from "../log/codec.ts";
 import { copied } from "../log/copy.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
@@ -161,14 +161,17 @@ export class Ledger {
   }
 
   #batch(entries: readonly LogEntry[], posts: readonly string[]): AppendBatch {
-    const at = { session: this.#session, epoch: this.#lease.epoch, expectedSeq: this.#durableSeq };
-    const consume = [...posts, ...entries.flatMap(({ event }) => (event.type === "input.accepted" ? event.input : []))];
-    const ended = entries.flatMap(({ event }) => (event.type === "attempt.ended" ? event.attempt : [])).at(-1);
+    const consume = [...posts];
+    let ended: string | undefined;
+    for (const { event } of entries) {
+      if (event.type === "input.accepted") consume.push(event.input);
+      if (event.type === "attempt.ended") ended = event.attempt;
+    }
     return {
-      ...at,
-      records: entries.flatMap((entry) =>
-        encode([entry.event], { ...at, expectedSeq: entry.seq - 1, time: entry.time }),
-      ),
+      session: this.#session,
+      epoch: this.#lease.epoch,
+      expectedSeq: this.#durableSeq,
+      records: entries.map(encodeEntry),
       head: this.#heads[entries.length - 1] ?? headOf(this.state),
       ...(consume.length > 0 ? { consume } : {}),
       ...(ended === undefined ? {} : { dropPartial: ended }),
