@@ -131,10 +131,11 @@ export class Referee {
   }
 
   #created({ session, records, parent }: Parameters<Store["create"]>[0]): void {
+    const run = new Map();
     const log: Log = {
       entries: [],
       seq: parent?.seq ?? 0,
-      checks: laws.map((law) => law.start()),
+      checks: laws.map((law) => law.start(run)),
       sent: [],
       accepted: new Set(),
       notBefore: 0,

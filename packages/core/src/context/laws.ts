@@ -6,7 +6,7 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 import type { LogEntry } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
 import { reachOf } from "../log/reach.ts";
-import type { Law } from "../log/verify.ts";
+import type { Law, LawRun } from "../log/verify.ts";
 import { contextFold, promptOf } from "./projection.ts";
 import type { ContextState } from "./state.ts";
 import { type Target, targetKey, targetOf } from "./target.ts";
@@ -17,36 +17,63 @@ interface Told {
   state: ContextState;
 }
 
-/**
- * Runs the context fold of the target in force and calls `look` with the prompt of each request for a step's message.
- * `changed`: a recorded change lies between it and the one before.
- */
-function atRequests(
-  look: (prompt: LanguageModelV4Prompt, changed: boolean) => string[],
-): (entry: LogEntry) => string[] {
-  let past: LogEntry[] = [];
-  const all = new Map<string, Told>();
-  let told: Told | undefined;
-  let changed = false;
-  return (entry) => {
+/** The prompt of a request for a step's message. */
+interface Request {
+  prompt: LanguageModelV4Prompt;
+  /** A recorded change lies between it and the one before. */
+  changed: boolean;
+}
+
+/** The requests that a log shows: runs the context fold of the target in force. */
+class Requests {
+  readonly #all = new Map<string, Told>();
+  #past: LogEntry[] = [];
+  #told: Told | undefined;
+  #changed = false;
+  #taken = 0;
+  #request: Request | undefined;
+
+  /** The request that begins with `entry`, the `number`th of the log: the next one, or for whoever asks later the last. */
+  at(number: number, entry: LogEntry): Request | undefined {
+    if (number === this.#taken) return this.#request;
+    this.#taken = number;
+    this.#step(entry);
     const { event } = entry;
-    for (const each of all.values()) each.state = contextFold(each.target).step(each.state, entry);
-    past.push(entry);
+    this.#request = undefined;
+    if (!this.#told || event.type !== "attempt.started" || event.purpose !== "step") return undefined;
+    this.#request = { prompt: promptOf(this.#told.state, undefined), changed: this.#changed };
+    this.#changed = false;
+    return this.#request;
+  }
+
+  #step(entry: LogEntry): void {
+    const { event } = entry;
+    for (const each of this.#all.values()) each.state = contextFold(each.target).step(each.state, entry);
+    this.#past.push(entry);
     if (event.type === "context.compacted" && event.by !== "prune")
-      past = past.filter(outlives(reachOf(event, entry.seq)));
-    if (told && changes(event, told.target)) changed = true;
-    if (event.type === "step.started" && event.header) {
-      const target = targetOf(event.header);
-      const key = targetKey(target);
-      const now = all.get(key) ?? { target, state: past.reduce(contextFold(target).step, contextFold(target).init()) };
-      all.set(key, now);
-      changed ||= now !== told;
-      told = now;
-    }
-    if (!told || event.type !== "attempt.started" || event.purpose !== "step") return [];
-    const wrong = look(promptOf(told.state, undefined), changed);
-    changed = false;
-    return wrong;
+      this.#past = this.#past.filter(outlives(reachOf(event, entry.seq)));
+    if (this.#told && changes(event, this.#told.target)) this.#changed = true;
+    if (event.type !== "step.started" || !event.header) return;
+    const target = targetOf(event.header);
+    const key = targetKey(target);
+    const fold = contextFold(target);
+    const now = this.#all.get(key) ?? { target, state: this.#past.reduce(fold.step, fold.init()) };
+    this.#all.set(key, now);
+    this.#changed ||= now !== this.#told;
+    this.#told = now;
+  }
+}
+
+/** Calls `look` with each request. The fold is most of what these laws cost: those of one run share it. */
+function atRequests(run: LawRun, look: (request: Request) => string[]): (entry: LogEntry) => string[] {
+  const shared = run.get("requests");
+  const requests = shared instanceof Requests ? shared : new Requests();
+  run.set("requests", requests);
+  let number = 0;
+  return (entry) => {
+    number += 1;
+    const request = requests.at(number, entry);
+    return request ? look(request) : [];
   };
 }
 
@@ -72,9 +99,9 @@ function changes(event: LogEvent, { provider, reasoning }: Target): boolean {
 export const pairing: Law = {
   law: "L1",
   title: "pairing: every call in a request has exactly one result, directly after it, in call order",
-  start() {
+  start(run = new Map()) {
     let checked = 0;
-    return atRequests((prompt, changed) => {
+    return atRequests(run, ({ prompt, changed }) => {
       if (changed) checked = 0;
       // The last message may still be the open one: it is looked at again.
       const from = Math.max(0, checked - 3);
@@ -114,10 +141,10 @@ export function unpaired(prompt: readonly LanguageModelV4Message[], from = 0): s
 export const stablePrefix: Law = {
   law: "L10",
   title: "replayable: each request begins with the bytes of the one before, but for recorded changes",
-  start() {
+  start(run = new Map()) {
     let before: readonly LanguageModelV4Message[] = [];
     let texts: string[] = [];
-    return atRequests((prompt, changed) => {
+    return atRequests(run, ({ prompt, changed }) => {
       if (changed) texts = [];
       const wrong: string[] = [];
       for (let at = 0; at < texts.length; at++) {

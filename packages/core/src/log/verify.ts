@@ -18,9 +18,15 @@ export interface Violation {
 export interface Law {
   law: LawName;
   title: string;
-  /** A fresh checker: takes entries in order, returns what each one breaks. */
-  start(): (entry: LogEntry) => string[];
+  /**
+   * A fresh checker: takes entries in order, returns what each one breaks. Checkers of the same `run` are given the same
+   * entries, one after another: what they derive from an entry, they derive once.
+   */
+  start(run?: LawRun): (entry: LogEntry) => string[];
 }
+
+/** Laws that go over a log together: what one of them derives, by its name. */
+export type LawRun = Map<string, unknown>;
 
 export interface Verdict {
   law: LawName;
@@ -30,7 +36,8 @@ export interface Verdict {
 
 /** Runs laws over a whole log, in one pass. */
 export function verifyWith(laws: readonly Law[], entries: Iterable<LogEntry>): Verdict[] {
-  const running = laws.map((law) => ({ law, check: law.start(), violations: [] as Violation[] }));
+  const run: LawRun = new Map();
+  const running = laws.map((law) => ({ law, check: law.start(run), violations: [] as Violation[] }));
   for (const entry of entries) {
     for (const { law, check, violations } of running) {
       for (const message of check(entry)) violations.push({ law: law.law, seq: entry.seq, message });
