@@ -71,7 +71,7 @@ export class Process {
       if (this.#paused) this.#backlog.push(arrive);
       else happen();
     };
-    const cancel = this.#world.after(ms, `${this.name} ${label}`, arrive);
+    const cancel = this.#world.after(ms, label, arrive, this.name);
     return () => {
       wanted = false;
       cancel();
@@ -117,13 +117,13 @@ export class Process {
       // Sent before its death: it may be lost on the way, arrive, or arrive late.
       if (!this.alive && world.random.chance(0.3)) return;
       if (!this.alive && mayTarry && world.random.chance(0.7))
-        return void world.after(world.random.below(longestWayMs), `${this.name} ${name}, late`, () => send(false));
+        return void world.after(world.random.below(longestWayMs), `${name}, late`, () => send(false), this.name);
       this.#disk.perform(name, given).then(
         (value) => void this.after(this.#latency(), `${name} done`, () => resolve(value)),
         (error: unknown) => void this.after(this.#latency(), `${name} failed`, () => reject(error)),
       );
     };
-    world.after(this.#lastArrival - world.now, `${this.name} ${name}`, () => send(true));
+    world.after(this.#lastArrival - world.now, name, () => send(true), this.name);
     this.#onCall();
     return promise;
   }

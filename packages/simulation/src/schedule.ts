@@ -10,7 +10,7 @@ import { type Drive, People } from "./people.ts";
 import type { Plot } from "./plot.ts";
 import { type Breach, Referee } from "./referee.ts";
 import { drawSettings, type Settings } from "./settings.ts";
-import { settled, World } from "./world.ts";
+import { World } from "./world.ts";
 
 export interface Result {
   seed: number;
@@ -18,7 +18,7 @@ export interface Result {
   breaches: Breach[];
   /** Of everything that happened, in order. */
   hash: number;
-  /** The last things that happened, up to the first breach. */
+  /** The last things that happened before the first breach. */
   labels: readonly string[];
   happened: number;
   sessions: number;
@@ -67,13 +67,12 @@ export async function runSchedule(seed: number, change: Partial<Settings> = {}, 
     records += referee.entries(session).length;
   }
   const { hash, happened } = world;
-  const labels = referee.breaches.length > 0 ? referee.before : world.labels;
   return {
     seed,
     settings,
     breaches: referee.breaches,
     hash,
-    labels,
+    labels: referee.before,
     happened,
     sessions: referee.sessions.length,
     records,
@@ -94,7 +93,6 @@ async function goWild(world: World, town: People, settings: Settings, plot: Plot
       .catch(() => void world.after(1_000, "begin again", begin));
   };
   begin();
-  await settled();
   let left = settings.actions;
   const next = (): void => {
     if (begun) {
@@ -104,11 +102,10 @@ async function goWild(world: World, town: People, settings: Settings, plot: Plot
     if (left > 0) world.after(world.random.next() * settings.paceMs * 2, "people", next);
   };
   if (left > 0) world.after(world.random.next() * settings.paceMs, "people", next);
-  for (let events = 1; events <= wildEvents; events += 1) {
-    if (left <= 0 && begun && town.drives.every(({ over }) => over)) return;
-    if (!(await world.step())) return;
-    plot?.happened(events, town);
-  }
+  await world.run(wildEvents, (events) => {
+    if (events > 0) plot?.happened(events, town);
+    return left > 0 || !begun || town.drives.some(({ over }) => !over);
+  });
 }
 
 /** Every drive under way comes to its end. */
@@ -139,7 +136,6 @@ async function takesInput({ world, town, referee, store }: Stage, session: strin
   referee.breach("L6", session, `no input completes in ${tries} tries after the faults`);
 }
 
-async function until(world: World, done: () => boolean): Promise<void> {
-  await settled();
-  for (let events = 0; events < calmEvents && !done(); events += 1) if (!(await world.step())) return;
+function until(world: World, done: () => boolean): Promise<void> {
+  return world.run(calmEvents, () => !done());
 }

@@ -10,6 +10,8 @@ import { Random } from "./random.ts";
 interface Event {
   at: number;
   order: number;
+  /** Of what happens. In two pieces: most labels are only counted into the trace, and never read. */
+  who: string;
   label: string;
   happen: (() => void) | undefined;
 }
@@ -26,7 +28,9 @@ export class World {
   /** Of every label so far, in order. */
   hash = 0x811c9dc5;
   readonly #heap: Event[] = [];
-  readonly #labels: { at: number; label: string }[] = [];
+  /** Of the last labels, each in the place of the one that is `keptLabels` older. */
+  readonly #labels: { at: number; who: string; label: string }[] = [];
+  #noted = 0;
   #order = 0;
   #ids = 0;
 
@@ -36,7 +40,10 @@ export class World {
 
   /** The last things that happened, oldest first. */
   get labels(): readonly string[] {
-    return this.#labels.slice(-keptLabels).map(({ at, label }) => `${Math.round(at)} ${label}`);
+    const oldest = this.#labels.length < keptLabels ? 0 : this.#noted % keptLabels;
+    return [...this.#labels.slice(oldest), ...this.#labels.slice(0, oldest)].map(
+      ({ at, who, label }) => `${Math.round(at)} ${who === "" ? label : `${who} ${label}`}`,
+    );
   }
 
   id(prefix: string): string {
@@ -45,8 +52,8 @@ export class World {
   }
 
   /** Returns the cancellation. */
-  after(ms: number, label: string, happen: () => void): () => void {
-    const event: Event = { at: this.now + Math.max(0, ms), order: this.#order++, label, happen };
+  after(ms: number, label: string, happen: () => void, who = ""): () => void {
+    const event: Event = { at: this.now + Math.max(0, ms), order: this.#order++, who, label, happen };
     this.#push(event);
     return () => {
       event.happen = undefined;
@@ -54,16 +61,37 @@ export class World {
   }
 
   /** Writes into the trace. */
-  note(label: string): void {
-    let hash = this.hash;
-    for (let at = 0; at < label.length; at += 1) hash = Math.imul(hash ^ label.charCodeAt(at), 0x01000193);
+  note(label: string, who = ""): void {
+    const hash = mixed(who === "" ? this.hash : mixed(mixed(this.hash, who), " "), label);
     this.hash = Math.imul(hash ^ Math.floor(this.now), 0x01000193) >>> 0;
-    this.#labels.push({ at: this.now, label });
-    if (this.#labels.length > keptLabels * 4) this.#labels.splice(0, keptLabels * 3);
+    this.#labels[this.#noted % keptLabels] = { at: this.now, who, label };
+    this.#noted += 1;
   }
 
-  /** Lets the next event happen, and all that follows from it without time. False: nothing is left. */
-  async step(): Promise<boolean> {
+  /**
+   * Lets events happen, each followed by all that needs no time, until `goesOn` says no, nothing is left, or `most` have.
+   * `goesOn` is asked before each, with how many have happened here. Not a loop that awaits: three promises an event.
+   */
+  run(most: number, goesOn: (events: number) => boolean): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let events = 0;
+    const next = (): void => {
+      try {
+        if (!goesOn(events) || events >= most || !this.#happen()) return resolve();
+      } catch (error) {
+        return reject(error);
+      }
+      events += 1;
+      process.nextTick(settle);
+    };
+    // Behind a tick no promise is waiting; what happens next happens in a promise's turn again, so that ticks wait for it.
+    const settle = (): void => void atOnce.then(next);
+    process.nextTick(settle);
+    return promise;
+  }
+
+  /** False: nothing is left. */
+  #happen(): boolean {
     for (;;) {
       const event = this.#pop();
       if (!event) return false;
@@ -72,9 +100,8 @@ export class World {
       event.happen = undefined;
       this.now = Math.max(this.now, event.at);
       this.happened += 1;
-      this.note(event.label);
+      this.note(event.label, event.who);
       happen();
-      await settled();
       return true;
     }
   }
@@ -113,6 +140,14 @@ export class World {
     heap[at] = last;
     return top;
   }
+}
+
+const atOnce = Promise.resolve();
+
+function mixed(hash: number, text: string): number {
+  let sum = hash;
+  for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
+  return sum;
 }
 
 function before(a: Event, b: Event): boolean {
