@@ -21,7 +21,7 @@ import {
   admitTtl,
   pageLimit,
 } from "./admission.ts";
-import { copy, headSeq, reads, type Session, slice } from "./memory-session.ts";
+import { copies, headSeq, reads, type Session, slice } from "./memory-session.ts";
 import {
   conflict,
   fenced,
@@ -84,7 +84,7 @@ class MemoryStore implements Store {
     if (this.#sessions.has(id) || this.#deleted.has(id)) throw sessionExists(id);
     const from = parent && this.#session(parent.session);
     if (parent && from && parent.seq > headSeq(from)) throw noParent(parent, headSeq(from));
-    this.#add({ id, parent: from, cut: parent?.seq ?? 0, records: records.map(copy), epoch: 0, head });
+    this.#add({ id, parent: from, cut: parent?.seq ?? 0, records: copies(records), epoch: 0, head });
     this.#watchers.notify(id, "any");
   }
 
@@ -94,7 +94,7 @@ class MemoryStore implements Store {
     const records: LogRecord[] = [];
     for await (const batch of batches) {
       admitRestored(id, records.at(-1)?.seq ?? 0, batch);
-      records.push(...batch.map(copy));
+      records.push(...copies(batch));
     }
     this.#open();
     if (this.#sessions.has(id) || this.#deleted.has(id)) throw sessionExists(id);
@@ -140,7 +140,7 @@ class MemoryStore implements Store {
     const unknown = batch.consume?.find((post) => !session.mailbox.has(post));
     if (unknown !== undefined) throw noPost(session.id, unknown);
 
-    session.records.push(...batch.records.map(copy));
+    session.records.push(...copies(batch.records));
     session.updatedAt = this.#clock.now();
     if (batch.head) session.head = { ...batch.head };
     for (const post of batch.consume ?? []) session.mailbox.delete(post);
