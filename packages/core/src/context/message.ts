@@ -153,8 +153,13 @@ export function inputOf(text: string): { input: { [key: string]: unknown }; same
     // No text at all is how some models write a call without arguments.
     const value: unknown = text.trim() === "" ? {} : JSON.parse(text);
     if (value === null) return { input: {}, same: false };
-    if (typeof value === "object" && !Array.isArray(value) && json().check(value, "input") === undefined)
-      return { input: wellFormed(value) as { [key: string]: unknown }, same: isWellFormed(value) };
+    if (typeof value === "object" && !Array.isArray(value) && json().check(value, "input") === undefined) {
+      // Half a character is there raw or escaped, or nowhere in it: most inputs need no second look.
+      const whole = text.isWellFormed() && !text.includes("\\u");
+      return whole
+        ? { input: value as { [key: string]: unknown }, same: true }
+        : { input: wellFormed(value) as { [key: string]: unknown }, same: isWellFormed(value) };
+    }
   } catch {
     // Falls through to the raw text.
   }

@@ -147,16 +147,16 @@ const atLeast = {
   batchOutputChars: 0,
   windowTokens: 1,
 } as const;
+const figures = Object.entries(atLeast);
 
 function checkFigures(agent: Agent): void {
-  const figures = Object.entries(atLeast).map(
-    ([name, least]) => [name, least, agent[name as keyof typeof atLeast]] as const,
-  );
-  const deadlines = Object.entries(agent.watch ?? {}).map(([name, value]) => [`watch.${name}`, 0, value] as const);
-  for (const [name, least, value] of [...figures, ...deadlines]) {
-    if (value === undefined || (typeof value === "number" && value >= least)) continue;
-    throw new PawlError("INVALID_INPUT", `the agent's ${name} is ${least} or more, is ${seen(value)}`);
-  }
+  for (const [name, least] of figures) checkFigure(name, least, agent[name as keyof typeof atLeast]);
+  for (const [name, value] of Object.entries(agent.watch ?? {})) checkFigure(`watch.${name}`, 0, value);
+}
+
+function checkFigure(name: string, least: number, value: unknown): void {
+  if (value === undefined || (typeof value === "number" && value >= least)) return;
+  throw new PawlError("INVALID_INPUT", `the agent's ${name} is ${least} or more, is ${seen(value)}`);
 }
 
 const words = {

@@ -52,6 +52,8 @@ export function contentOf(input: string | readonly Part[]): Part[] {
 
 /** `taken`: posts that are as good as gone. A post of a shape that we do not know stays for who understands it. */
 export function queueOf(entries: readonly MailboxEntry[], taken: ReadonlySet<string> = new Set()): Queue {
+  // Mostly nobody has written, and a driver asks at every turn of its loop.
+  if (entries.length === 0) return { waiting: [], withdrawn: [], late: [] };
   const waiting = new Map<string, InputPost>();
   const withdrawn = new Map<string, string[]>();
   const late: Queue["late"] = [];
