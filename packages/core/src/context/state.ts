@@ -88,13 +88,14 @@ export interface Thought {
 }
 
 export function emptyState(target: Target, past: Partial<Past> = {}): ContextState {
+  // Each field by its name: of an object that is spread together the engine knows nothing, and every fold reads it.
+  const { cut = 0, summary, prunes = [], stripped = false } = past;
   const state: ContextState = {
     target,
-    cut: 0,
-    summary: undefined,
-    prunes: [],
-    stripped: false,
-    ...past,
+    cut,
+    summary,
+    prunes,
+    stripped,
     messages: [],
     marks: [],
     open: undefined,
