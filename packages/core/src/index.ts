@@ -51,7 +51,7 @@ export type {
   Settings,
   Usage,
 } from "./log/value.ts";
-export type { Law, LawName, Verdict, Violation } from "./log/verify.ts";
+export type { Law, LawName, LawRun, Verdict, Violation } from "./log/verify.ts";
 export { erasePayloadOf } from "./store/erasure.ts";
 export type { Finding } from "./store/finding.ts";
 export { memoryStore } from "./store/memory.ts";

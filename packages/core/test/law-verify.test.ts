@@ -1,13 +1,14 @@
 /** Each law with the least log that breaks it and nothing else, beside a good one. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import fc from "fast-check";
 import { noExposure } from "../src/attempt/exposure.ts";
 import { unpaired } from "../src/context/laws.ts";
 import { limit } from "../src/limit.ts";
 import type { LogEntry } from "../src/log/envelope.ts";
 import type { LogEvent } from "../src/log/event.ts";
 import type { Decision } from "../src/log/value.ts";
-import type { LawName } from "../src/log/verify.ts";
+import { type LawName, verifyWith } from "../src/log/verify.ts";
 import { laws, verify } from "../src/turn/verify.ts";
 import {
   attemptEnded,
@@ -204,6 +205,27 @@ describe("verify", () => {
       ...closing,
     ]);
     assert.deepEqual(broken(cut), []);
+  });
+
+  test("laws that run together, and share what they derive, say what each says alone, on any log", () => {
+    const pieces = [
+      opening,
+      closing,
+      asking,
+      turnOf(1),
+      turnOf(2, callPart("a2-2")),
+      ...breaking.map(([, , log]) => log),
+    ];
+    const events = [...new Set(pieces.flat())];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces, ...events.map((event) => [event]))), (drawn) => {
+        const log = logOf(drawn.flat());
+        const alone = laws.flatMap((law) => verifyWith([law], log));
+        assert.deepEqual(verify(log), alone);
+        // In whatever order they look.
+        assert.deepEqual(verifyWith(laws.toReversed(), log).reverse(), alone);
+      }),
+    );
   });
 
   test("L1: no log breaks it: the request is derived. What it looks for is found in a prompt made by hand", () => {
