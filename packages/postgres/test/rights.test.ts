@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { createSession, erasePayloadOf, prune } from "@pawl/core";
+import { createSession, erasePayloadOf, openSession, prune } from "@pawl/core";
 import { nodeEffects, thisHolder } from "@pawl/core/node";
 import { finish, say, scriptedModel } from "@pawl/core/testing";
 import postgres from "postgres";
@@ -49,6 +49,14 @@ test("with the rights on the page a worker drives, erases and prunes; it cannot 
   assert.equal((await session.run({ model }, "go").result).outcome.type, "completed");
   const input = (await session.entries()).find(({ event }) => event.type === "input.accepted");
   await erasePayloadOf(store, runtime.holder, session.id, input?.seq ?? 0);
+
+  const reading = await postgresStore({ url: url.replace("pawl_worker", "pawl_reader"), connections: 2 });
+  const reader = await openSession({ ...runtime, store: reading }, session.id);
+  assert.deepEqual(await reader.entries(), await session.entries());
+  for await (const { seq } of reader.follow({ signal: AbortSignal.timeout(30_000) })) if (seq >= 1) break;
+  await assert.rejects(reader.post("input", "no"), { code: "STORE_UNAVAILABLE", message: /permission denied/ });
+  await reading.close();
+
   const blob = await store.putBlob(new Uint8Array([1]));
   assert.equal(await store.dropBlobs([blob], Number.MAX_SAFE_INTEGER), 1);
   assert.equal((await prune(runtime, { olderThanMs: 0 })).deleted.length, 1);
