@@ -76,7 +76,8 @@ export class World {
       this.happened += 1;
       this.note(event.label);
       happen();
-      await this.settled();
+      await settled();
+      if (this.#owed.length > 0) await this.settled();
       return true;
     }
   }
@@ -88,11 +89,7 @@ export class World {
 
   /** All that needs no time has happened, and no answer is owed. */
   async settled(): Promise<void> {
-    await settled();
-    while (this.#owed.length > 0) {
-      await Promise.allSettled(this.#owed.splice(0));
-      await settled();
-    }
+    for (await settled(); this.#owed.length > 0; await settled()) await Promise.allSettled(this.#owed.splice(0));
   }
 
   #push(event: Event): void {
