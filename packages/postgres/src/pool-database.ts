@@ -3,7 +3,8 @@
  *
  * Owns: lending connections, and throwing away what may be broken. Invariants:
  * 1. A connection on which anything but an ordinary refusal has happened is not used again.
- * 2. Whoever waits for a connection waits in line, and is not told that the server is away.
+ * 2. Whoever waits for a connection waits in line, and is not told that the server is away; where it is, all of the line hear
+ *    of it at once: one after another they would wait for the same as long as the line is.
  */
 import {
   type Asked,
@@ -16,7 +17,7 @@ import {
   queryOf,
 } from "./client.ts";
 import type { Database, Query, Reserved, ReservedEvents } from "./database.ts";
-import { poolerBetween } from "./fault.ts";
+import { poolerBetween, prospectOf } from "./fault.ts";
 
 /** What is used of a `pg` pool. */
 export interface Pool {
@@ -41,7 +42,12 @@ const leastSize = 4;
 export function poolDatabase(pool: Pool, options: PoolOptions): Database {
   const places = new Places(options.places ?? Number.POSITIVE_INFINITY);
   const lend = <T>(work: (query: Query) => Promise<T>, pace?: "slow") =>
-    places.hold(() => borrowed(pool, options, work, pace));
+    places.hold(() =>
+      borrowed(pool, options, work, pace).catch((error) => {
+        if (isUnreachable(error)) places.giveUp(error);
+        throw error;
+      }),
+    );
   return {
     query: (text, values) => lend((query) => query(text, values)),
     transaction: (work, pace) => lend((query) => transaction(query, work), pace),
@@ -54,7 +60,7 @@ export function poolDatabase(pool: Pool, options: PoolOptions): Database {
 /** In line, and not in the pool's: there waiting counts as connecting, which has a deadline. */
 class Places {
   #free: number;
-  readonly #line: (() => void)[] = [];
+  #line: PromiseWithResolvers<void>[] = [];
 
   constructor(count: number) {
     this.#free = count;
@@ -62,15 +68,33 @@ class Places {
 
   async hold<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#line.push(resolve));
+    else await this.#wait();
     try {
       return await work();
     } finally {
       const next = this.#line.shift();
-      if (next) next();
+      if (next) next.resolve();
       else this.#free += 1;
     }
   }
+
+  #wait(): Promise<void> {
+    const waiting = Promise.withResolvers<void>();
+    this.#line.push(waiting);
+    return waiting.promise;
+  }
+
+  /** Nobody in line would fare better than whoever has just failed. */
+  giveUp(error: unknown): void {
+    const line = this.#line;
+    this.#line = [];
+    for (const waiting of line) waiting.reject(error);
+  }
+}
+
+/** The server has said nothing, and no more will it to others. */
+function isUnreachable(error: unknown): boolean {
+  return !(error instanceof Object && "severity" in error) && prospectOf(error) !== "final";
 }
 
 const unheard = () => {};

@@ -198,6 +198,7 @@ const operations: { [name: string]: Operation } = {
   delete: {
     act: ({ store, session }) => store.delete(session),
     async holds({ truth, session }) {
+      await truth.sweep();
       assert.equal(await truth.get(session), undefined);
       const records = noteRecords(session, 0, 0, "again");
       await assert.rejects(truth.create({ session, head: {}, records }), { code: "SESSION_EXISTS" });

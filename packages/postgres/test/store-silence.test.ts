@@ -130,6 +130,17 @@ describe("a server that takes connections and never answers", () => {
     await close();
   });
 
+  test("hundreds that wait for a connection, in no line of their own: the same", { timeout: 20_000 }, async () => {
+    const { network, store, close } = await world({ patienceMs: 300 });
+    const open = network.hold();
+    const all = Array.from({ length: 400 }, (_, nth) => store.putBlob(Buffer.from(`blob ${nth}`)));
+    for (const end of await Promise.allSettled(all))
+      assert.equal(end.status === "rejected" && end.reason.code, "STORE_UNAVAILABLE");
+    open();
+    assert.equal((await store.putBlob(Buffer.from("after"))).length, 64);
+    await close();
+  });
+
   test("held up for a while, and then going on: everything goes through, once", { timeout: 20_000 }, async () => {
     const { network, store, truth, append, close } = await world({ answerMs: 400, patienceMs: 5_000 });
     for (let seq = 1; seq < 6; seq += 1) {
