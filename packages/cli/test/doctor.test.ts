@@ -10,7 +10,7 @@ import { type Ended, World } from "./pawl-world.ts";
 const corpus = fileURLToPath(new URL("../../core/test/fixtures/", import.meta.url));
 
 /** A store with the sessions `whole`, `fork` and `open`. */
-function stored(t: TestContext, version = "store-v2"): World {
+function stored(t: TestContext, version = "store-v3"): World {
   const world = new World(t);
   cpSync(join(corpus, version), world.store, { recursive: true });
   return world;

@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { World } from "./pawl-world.ts";
 
-const corpus = fileURLToPath(new URL("../../core/test/fixtures/store-v2/", import.meta.url));
+const corpus = fileURLToPath(new URL("../../core/test/fixtures/store-v3/", import.meta.url));
 
 function stored(t: TestContext): World {
   const world = new World(t);
