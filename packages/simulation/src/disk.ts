@@ -3,6 +3,7 @@
  * store of core, which knows none of this.
  */
 import { memoryStore, PawlError, type Store } from "@pawl/core";
+import type { Damage } from "./damage.ts";
 import type { Referee } from "./referee.ts";
 import type { Settings } from "./settings.ts";
 import type { World } from "./world.ts";
@@ -27,6 +28,9 @@ const writes: ReadonlySet<StoreCall> = new Set<StoreCall>([
 /** How long a disk stays full: longer than a lease, shorter than a driver's patience. */
 const fullMs = 40_000;
 
+/** What the referee has to look at twice. */
+const rare: ReadonlySet<StoreCall> = new Set<StoreCall>(["erase", "delete", "setName", "claimWork"]);
+
 export class Disk {
   readonly store: Store;
   readonly #world: World;
@@ -35,13 +39,26 @@ export class Disk {
   #full = false;
   /** Nothing fails any more. */
   calm = false;
+  /** How far the store's own clock is ahead, ms. */
+  #aheadMs = 0;
 
-  constructor(world: World, settings: Settings, referee: Referee, isAlive: (holder: string) => boolean | undefined) {
+  constructor(
+    world: World,
+    settings: Settings,
+    referee: Referee,
+    isAlive: (holder: string) => boolean | undefined,
+    damage?: Damage,
+  ) {
     this.#world = world;
     this.#settings = settings;
     this.#referee = referee;
-    const clock = { now: () => startOfTime + world.now, monotonic: () => world.now };
-    this.store = memoryStore({ clock, isAlive: ({ id }) => isAlive(id) });
+    const clock = { now: () => startOfTime + world.now + this.#aheadMs, monotonic: () => world.now };
+    const store = memoryStore({ clock, isAlive: ({ id }) => isAlive(id) });
+    this.store = damage ? damage.over(store) : store;
+  }
+
+  jumpClock(ms: number): void {
+    this.#aheadMs += ms;
   }
 
   fill(): void {
@@ -61,7 +78,8 @@ export class Disk {
       if (random.chance(name === "append" ? appendBefore / 4 : otherCalls / 4)) throw unavailable(name, "before");
     }
     const result: unknown = await (this.store[name] as (...given: unknown[]) => Promise<unknown>)(...given);
-    this.#referee.performed(name, given, result);
+    if (rare.has(name)) await this.#referee.performedRarely(name, given, result, this.store);
+    else this.#referee.performed(name, given, result);
     if (!this.calm && name === "append" && random.chance(appendAfter / 4)) throw unavailable(name, "after");
     return result;
   }
