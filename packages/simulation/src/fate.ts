@@ -35,6 +35,8 @@ const mostSessions = 4;
 export class Fate {
   readonly crew: Crew | undefined;
   readonly watchers: Watcher[] = [];
+  /** Deleted, or about to be. */
+  readonly #removed = new Set<string>();
   readonly #with: FateParts;
   readonly #deeds: readonly (readonly [number, () => void])[];
 
@@ -113,8 +115,10 @@ export class Fate {
   /** One is left: a world without any has nothing more to show. */
   #remove(): void {
     const { random, referee, town, world } = this.#with;
-    if (referee.sessions.length < 2) return;
-    const id = random.pick(referee.sessions);
+    const left = referee.sessions.filter((session) => !this.#removed.has(session));
+    if (left.length < 2) return;
+    const id = random.pick(left);
+    this.#removed.add(id);
     world.note(`${id} is deleted`);
     town.does(id, "delete", (_, by) => by.runtime.store.delete(id));
   }
