@@ -39,6 +39,10 @@ const groups: { sources: string[]; tests: string[] }[] = [
     tests: ["context-projection", "context-compaction", "context-replay"],
   },
   { sources: ["log/check", "log/shape"], tests: ["log-check"] },
+  { sources: ["log/salvage"], tests: ["log-salvage"] },
+  { sources: ["log/redaction"], tests: ["log-redaction"] },
+  { sources: ["tool/permission", "tool/pattern"], tests: ["tool-permission"] },
+  { sources: ["turn/told"], tests: ["turn-told"] },
 ];
 
 const core = "packages/core";

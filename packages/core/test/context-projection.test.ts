@@ -18,6 +18,7 @@ import {
 import { contextFold, promptOf } from "../src/context/projection.ts";
 import { isHome, type Target, targetKey, targetOf } from "../src/context/target.ts";
 import { WireIds } from "../src/context/wire-id.ts";
+import { limit } from "../src/limit.ts";
 import type { CallPart, LogEvent, MessagePart, Part, ToolOutput } from "../src/log/event.ts";
 import { runFold } from "../src/log/fold.ts";
 import { arbitraryEvent } from "./arbitrary.ts";
@@ -298,8 +299,17 @@ describe("what people and tools said", () => {
       data: { type: "url", url: new URL("pawl-blob:ab") },
       filename: "a\ufffd",
     });
-    const elsewhere = ["not an address", "data:image/webp,raw", "file:///etc/passwd", "javascript:1", "http://plain/"];
+    const elsewhere = [
+      "not an address",
+      "data:image/webp,raw",
+      "file:///etc/passwd",
+      "javascript:1",
+      "http://plain/",
+      "xhttps://a/",
+    ];
     for (const none of [{}, ...elsewhere.map((url) => ({ url }))]) assert.equal(at(none), undefined);
+    for (const mediaType of ["image/png", "image/jpeg", "image/gif", "image/webp"])
+      assert.equal(picture({ ...image, mediaType } as Part)?.mediaType, mediaType);
     for (const mediaType of [
       "video/image/png",
       "image/svg+xml",
@@ -365,6 +375,8 @@ describe("what people and tools said", () => {
     ] as const) {
       assert.deepEqual(inputOf(words), { input, same }, words);
     }
+    const deep = `${'{"a":'.repeat(limit.jsonDepth + 2)}1${"}".repeat(limit.jsonDepth + 2)}`;
+    assert.deepEqual(inputOf(deep), { input: { unparsed: deep }, same: false }, "deeper than anybody can hand over");
     assert.ok(isWellFormed(undefined));
     for (const whole of ["\\ud83d", ["\\ud83d", 1, null], { a: "\\ud83d", b: true }])
       assert.ok(isWellFormed(whole), JSON.stringify(whole));

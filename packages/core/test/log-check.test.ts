@@ -1,6 +1,7 @@
 /** The one validator: every field of every event, wrong or missing, is refused with its name and the value seen. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { limit } from "../src/limit.ts";
 import { checkEvent, isEventType } from "../src/log/check.ts";
 import type { LogEvent } from "../src/log/event.ts";
 import {
@@ -247,6 +248,10 @@ describe("shapes", () => {
     assert.equal(seen("a"), '"a"');
     assert.equal(seen(undefined), "undefined");
     assert.equal(seen(Symbol.iterator), "Symbol(Symbol.iterator)");
+    assert.equal(seen(10n), "10n");
+    const loop: unknown[] = [];
+    loop.push(loop);
+    assert.equal(seen(loop), "a object that is no JSON");
     assert.equal(seen("x".repeat(58)), `"${"x".repeat(58)}"`);
     assert.equal(seen("x".repeat(59)), `"${"x".repeat(56)}...`);
   });
@@ -266,6 +271,12 @@ describe("shapes", () => {
       Object.create(null),
     ];
     for (const value of same) assert.equal(json().check(value, "x"), undefined, seen(value));
+    for (const around of [(value: unknown) => [value], (value: unknown) => ({ a: value })]) {
+      let deep: unknown = 1;
+      for (let depth = 0; depth < limit.jsonDepth; depth += 1) deep = around(deep);
+      assert.equal(json().check(deep, "x"), undefined);
+      assert.notEqual(json().check(around(deep), "x"), undefined, "as deep as a thread can hand over, and no deeper");
+    }
     const bent = [
       undefined,
       Number.NaN,

@@ -2,8 +2,7 @@
  * The one store of a world, as it fails: before a write, after it, for want of space. Between processes and a store that
  * knows none of this.
  */
-import { PawlError, type Store } from "@pawl/core";
-import type { Ground } from "./ground.ts";
+import { type Clock, PawlError, type Store } from "@pawl/core";
 import type { Referee } from "./referee.ts";
 import type { Settings } from "./settings.ts";
 import type { World } from "./world.ts";
@@ -28,10 +27,25 @@ const writes: ReadonlySet<StoreCall> = new Set<StoreCall>([
 /** How long a disk stays full: longer than a lease, shorter than a driver's patience. */
 const fullMs = 40_000;
 
-/** An empty store, and whether it answers at once. */
-export interface Opened {
-  store: Store;
-  answers: Ground["answers"];
+/** What the referee has to look at twice. */
+const rare: ReadonlySet<StoreCall> = new Set<StoreCall>(["erase", "delete", "setName", "claimWork"]);
+
+/** What a store's leases are counted by. Whole milliseconds: stores keep no others. */
+export class StoreClock implements Clock {
+  aheadMs = 0;
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  now(): number {
+    return Math.floor(startOfTime + this.#world.now + this.aheadMs);
+  }
+
+  monotonic(): number {
+    return this.#world.now;
+  }
 }
 
 export class Disk {
@@ -39,17 +53,26 @@ export class Disk {
   readonly #world: World;
   readonly #settings: Settings;
   readonly #referee: Referee;
-  readonly #answers: Ground["answers"];
+  readonly #clock: StoreClock;
   #full = false;
   /** Nothing fails any more. */
   calm = false;
 
-  constructor(world: World, settings: Settings, referee: Referee, { store, answers }: Opened) {
+  constructor(
+    world: World,
+    settings: Settings,
+    referee: Referee,
+    { store, clock }: { store: Store; clock: StoreClock },
+  ) {
     this.#world = world;
     this.#settings = settings;
     this.#referee = referee;
     this.store = store;
-    this.#answers = answers;
+    this.#clock = clock;
+  }
+
+  jumpClock(ms: number): void {
+    this.#clock.aheadMs += ms;
   }
 
   fill(): void {
@@ -68,10 +91,9 @@ export class Disk {
       if (this.#full) throw new PawlError("STORE_FULL", "the disk is full");
       if (random.chance(name === "append" ? appendBefore / 4 : otherCalls / 4)) throw unavailable(name, "before");
     }
-    const answer = (this.store[name] as (...given: unknown[]) => Promise<unknown>)(...given);
-    if (this.#answers === "later") this.#world.owe(answer);
-    const result: unknown = await answer;
-    this.#referee.performed(name, given, result);
+    const result: unknown = await (this.store[name] as (...given: unknown[]) => Promise<unknown>)(...given);
+    if (rare.has(name)) await this.#referee.performedRarely(name, given, result, this.store);
+    else this.#referee.performed(name, given, result);
     if (!this.calm && name === "append" && random.chance(appendAfter / 4)) throw unavailable(name, "after");
     return result;
   }

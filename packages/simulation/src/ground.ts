@@ -4,6 +4,7 @@
  */
 import { type Clock, type Holder, memoryStore, type Store } from "@pawl/core";
 import { Watchers } from "@pawl/core/store";
+import type { World } from "./world.ts";
 
 export interface Footing {
   clock: Clock;
@@ -29,6 +30,21 @@ export async function groundOf(store: string): Promise<Ground> {
   if (store === "memory") return memoryGround;
   if (store === "sqlite") return (await import("./sqlite-ground.ts")).sqliteGround();
   return (await import("./postgres-ground.ts")).postgresGround(store);
+}
+
+/** Each answer of the store is waited for before anything else happens, whoever asked. */
+export function owing(store: Store, world: World): Store {
+  return new Proxy(store, {
+    get: (of, name) => {
+      const member: unknown = Reflect.get(of, name);
+      if (typeof member !== "function") return member;
+      return (...given: unknown[]): unknown => {
+        const answer: unknown = member.apply(of, given);
+        if (answer instanceof Promise) world.owe(answer);
+        return answer;
+      };
+    },
+  });
 }
 
 /**

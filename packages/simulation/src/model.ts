@@ -21,6 +21,8 @@ export interface ModelSeat {
   settings: Settings;
   referee: Referee;
   session: string;
+  /** An open turn is closed, and nothing is to run. */
+  closing?: boolean;
   /** Whether it still misbehaves. */
   wild(): boolean;
   plot?: Plot | undefined;
@@ -35,7 +37,9 @@ export function simulatedModel(seat: ModelSeat): LanguageModelV4 {
     doGenerate: () => Promise.reject(new Error("the runtime only streams")),
     doStream: async (options) => {
       const aside = isSummaryRequest(options);
-      seat.referee.requested(seat.session, options.prompt, aside);
+      const by = seat.settings.storeClock > 0 ? seat.process.name : undefined;
+      seat.referee.requested(seat.session, options.prompt, aside, by);
+      if (seat.closing) seat.referee.breach("L7", seat.session, "a request is made by whoever only closes");
       const told = seat.plot && (seat.plot.answers.shift() ?? calmAnswer(aside));
       const answer = told ?? (seat.wild() ? drawAnswer(seat, aside) : calmAnswer(aside));
       if (!Array.isArray(answer)) {
@@ -62,20 +66,24 @@ function drawAnswer({ world: { random }, settings }: ModelSeat, aside: boolean):
   if (random.chance(settings.modelFault / 2)) return { reject: refusal(random) };
   const whole = aside
     ? [...text("the sum of it ".repeat(1 + random.below(4)), "1"), finish("stop")]
-    : drawMessage(random);
+    : drawMessage(random, settings.tasks);
   const told = random.chance(settings.modelLie) ? lie(random, whole) : whole;
   return random.chance(settings.modelFault) ? broken(random, told) : told;
 }
 
+const taskInput = '{"agent":"other","prompt":"look into it"}';
 const tools = ["look", "put", "act", "edit", "check"] as const;
 
-function drawMessage(random: Random): Part[] {
+function drawMessage(random: Random, tasks: number): Part[] {
   const parts: Part[] = [];
   if (random.chance(0.3)) parts.push(...reasoning(random));
   if (random.chance(0.6)) parts.push(...text(words(random), "1"));
   if (random.chance(0.05)) parts.push(...providerCall());
   const calls = random.chance(0.55) ? 1 + random.below(3) : 0;
-  for (let at = 0; at < calls; at += 1) parts.push(...call(random.pick(tools), `c${at}`));
+  for (let at = 0; at < calls; at += 1) {
+    if (tasks > 0 && random.chance(tasks)) parts.push(...call("task", `c${at}`, taskInput));
+    else parts.push(...call(random.pick(tools), `c${at}`));
+  }
   if (calls === 0 && parts.every(({ type }) => !type.startsWith("text"))) parts.push(...text("so be it", "2"));
   return [...parts, finish(calls > 0 ? "tool-calls" : "stop")];
 }

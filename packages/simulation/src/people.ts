@@ -2,7 +2,7 @@
  * What people and fate do to sessions while they run: inputs, steers, second thoughts, stops, forks, answers; deaths,
  * sleeps, full disks, clocks that jump.
  */
-import { forkSession, isPawlError, openSession, rewindSession, type Session, type Turn } from "@pawl/core";
+import { type Agent, forkSession, isPawlError, openSession, rewindSession, type Session, type Turn } from "@pawl/core";
 import type { Disk } from "./disk.ts";
 import type { Plot } from "./plot.ts";
 import { Process } from "./process.ts";
@@ -11,7 +11,7 @@ import type { Settings } from "./settings.ts";
 import { simulatedAgent } from "./workshop.ts";
 import type { World } from "./world.ts";
 
-export type Mode = "run" | "resume" | "continue";
+export type Mode = "run" | "resume" | "continue" | "settle";
 
 export interface Drive {
   session: string;
@@ -40,6 +40,8 @@ export class People {
   readonly processes: Process[] = [];
   readonly drives: Drive[] = [];
   wild = true;
+  /** Hears of each new process. */
+  onProcess: (process: Process) => void = () => {};
   readonly #world: World;
   readonly #disk: Disk;
   readonly #settings: Settings;
@@ -58,24 +60,18 @@ export class People {
     const name = `p${this.processes.length + 1}`;
     const process: Process = new Process(this.#world, this.#disk, this.#settings, name, () => this.#diesAt(process));
     this.processes.push(process);
+    this.onProcess(process);
     return process;
   }
 
   drive(process: Process, session: string, mode: Mode, input = "go on"): Drive {
     const drive: Drive = { session, process, mode, over: false, completed: false };
     this.drives.push(drive);
-    const agent = simulatedAgent({
-      world: this.#world,
-      process,
-      settings: this.#settings,
-      referee: this.#referee,
-      session,
-      wild: () => this.wild,
-      plot: this.#plot,
-    });
+    const agent = this.agent(process, session, mode === "settle");
     const begin = async (): Promise<Turn> => {
       const opened = await openSession(process.runtime, session);
       if (mode === "run") return opened.run(agent, input);
+      if (mode === "settle") return opened.settle(agent);
       return mode === "resume" ? opened.resume(agent) : opened.continue(agent);
     };
     begin()
@@ -85,12 +81,26 @@ export class People {
           drive.completed = outcome.type === "completed";
           this.#world.note(`${process.name} ${mode} ${session}: ${outcome.type}`);
         },
-        (error: unknown) => this.#met(error, `${mode} ${session}`),
+        (error: unknown) => this.met(error, `${mode} ${session}`),
       )
       .finally(() => {
         drive.over = true;
       });
     return drive;
+  }
+
+  /** What a process drives a session with. `closing`: nothing is to run. */
+  agent(process: Process, session: string, closing = false): Agent {
+    return simulatedAgent({
+      world: this.#world,
+      process,
+      settings: this.#settings,
+      referee: this.#referee,
+      session,
+      closing,
+      wild: () => this.wild,
+      plot: this.#plot,
+    });
   }
 
   /** One more thing happens, drawn. */
@@ -103,20 +113,21 @@ export class People {
     if (random.chance(pause)) return this.#sleep(process);
     if (random.chance(clockJump)) return process.jumpClock(random.pick([-3_600_000, 86_400_000, 5]));
     if (random.chance(diskFull)) return this.#disk.fill();
-    if (random.chance(abort)) return this.#does(session, "abort", (one) => this.#abort(one));
-    if (random.chance(posts)) return this.#does(session, "post", (one) => this.#post(one));
-    if (random.chance(approval)) return this.#does(session, "answer", (one) => this.#answer(one));
-    if (random.chance(fork)) return this.#does(session, "fork", (one, by) => this.#fork(one, by));
-    if (random.chance(compaction / 2)) return this.#does(session, "drop", (one) => one.dropContext({ keep: 0.2 }));
+    if (random.chance(abort)) return this.does(session, "abort", (one) => this.#abort(one));
+    if (random.chance(posts)) return this.does(session, "post", (one) => this.#post(one));
+    if (random.chance(approval)) return this.does(session, "answer", (one) => this.#answer(one));
+    if (random.chance(fork)) return this.does(session, "fork", (one, by) => this.#fork(one, by));
+    if (random.chance(compaction / 2)) return this.does(session, "drop", (one) => one.dropContext({ keep: 0.2 }));
     if (process.alive) this.drive(process, session, random.pick(["run", "run", "resume", "continue"]));
   }
 
-  #does(id: string, what: string, doing: (session: Session, by: Process) => Promise<unknown>): void {
+  /** Somebody in some process does something to a session. */
+  does(id: string, what: string, doing: (session: Session, by: Process) => Promise<unknown>): void {
     const by = this.#world.random.pick(this.processes);
     if (!by.alive) return;
     openSession(by.runtime, id)
       .then((session) => doing(session, by))
-      .catch((error: unknown) => this.#met(error, what));
+      .catch((error: unknown) => this.met(error, what));
   }
 
   /** The worst moment to die: something is on its way. */
@@ -133,7 +144,7 @@ export class People {
 
   /** Somebody in another process stops the open turn. */
   stop(session: string): void {
-    this.#does(session, "abort", (one) => this.#abort(one));
+    this.does(session, "abort", (one) => this.#abort(one));
   }
 
   #crash(process: Process, mode: Mode = this.#world.random.pick(["resume", "run", "continue"])): void {
@@ -192,10 +203,13 @@ export class People {
     this.drive(by, child.id, "run", "another way");
   }
 
-  #met(error: unknown, what: string): void {
+  /** Whether that may happen to a person. */
+  met(error: unknown, what: string): void {
     const code = isPawlError(error) ? error.code : "";
     this.#world.note(`${what} met ${code || String(error)}`);
-    if (expected.has(code)) return;
+    if (expected.has(code) || (code === "CORRUPT" && this.#settings.damage > 0)) return;
+    // The original failure, where even the end that it led to could not be recorded.
+    if (this.#settings.strictSnapshots > 0 && String(error).startsWith("Error: no snapshot of the workspace")) return;
     const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#referee.breach("error", what, said);
   }

@@ -6,9 +6,20 @@
  * they happen.
  */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { booksFold, type LogEntry, type LogRecord, laws, type Post, runFold, type Store } from "@pawl/core";
+import {
+  booksFold,
+  type EventOf,
+  type Holder,
+  type LogEntry,
+  type LogRecord,
+  laws,
+  type Post,
+  runFold,
+  type Store,
+} from "@pawl/core";
 import { type StoreCall, startOfTime } from "./disk.ts";
 import { judge } from "./judge.ts";
+import { Witness } from "./witness.ts";
 import type { World } from "./world.ts";
 
 export interface Breach {
@@ -17,7 +28,7 @@ export interface Breach {
   message: string;
 }
 
-interface Log {
+export interface Log {
   entries: LogEntry[];
   seq: number;
   checks: ((entry: LogEntry) => string[])[];
@@ -26,10 +37,21 @@ interface Log {
   accepted: Set<string>;
   /** The world's time before which the step makes no further attempt. */
   notBefore: number;
+  /** Records that have rotted and that no repair covers, since this epoch. */
+  hole?: { since: number; seqs: Set<number> };
+  /** Something was erased that whoever drives may still hold. */
+  stale?: boolean;
+  /** Deleted. */
+  gone?: boolean;
 }
 
 /** Behind these a request may begin otherwise than the one before. */
-const changes: ReadonlySet<string> = new Set(["context.compacted", "provider-state.stripped", "session.created"]);
+const changes: ReadonlySet<string> = new Set([
+  "context.compacted",
+  "provider-state.stripped",
+  "session.created",
+  "log.repaired",
+]);
 
 /** A wall clock counts whole milliseconds, and drifts. */
 const slackMs = 100;
@@ -38,10 +60,10 @@ const decoder = new TextDecoder();
 
 /** A record as it lies in the store, read without the runtime's help. */
 function read({ session, seq, epoch, time, type, payload }: LogRecord): LogEntry {
-  if (!(payload instanceof Uint8Array)) throw new Error("nothing is erased in this world");
-  const event = JSON.parse(decoder.decode(payload)) as Record<string, unknown>;
+  const bytes = payload instanceof Uint8Array ? payload : payload.left;
+  const event = JSON.parse(decoder.decode(bytes)) as Record<string, unknown>;
   // Put in, not put together anew: that costs as much as the parsing.
-  event.type = type;
+  event["type"] = type;
   return { session, seq, epoch, time, event: event as unknown as LogEntry["event"] };
 }
 
@@ -57,11 +79,19 @@ export class Referee {
   readonly #entered = new Map<string, number>();
   /** The newest lease of each session. */
   readonly #epochs = new Map<string, number>();
+  readonly #drivers = new Map<string, string>();
+  /** Calls whose body has begun, by session. */
+  readonly #begun = new Set<string>();
+  readonly witness = new Witness(this, this.#logs);
+
+  /** Whether tasks are given, or snapshots insisted on. */
+  readonly rare: boolean;
 
   /** `steady`: clocks do not jump, so that waits can be held to what was decided. */
-  constructor(world: World, { steady }: { steady: boolean }) {
+  constructor(world: World, { steady, rare = false }: { steady: boolean; rare?: boolean }) {
     this.#world = world;
     this.#steady = steady;
+    this.rare = rare;
   }
 
   breach(law: string, session: string, message: string): void {
@@ -70,7 +100,7 @@ export class Referee {
   }
 
   get sessions(): string[] {
-    return [...this.#logs.keys()];
+    return [...this.#logs].flatMap(([session, { gone }]) => (gone ? [] : session));
   }
 
   entries(session: string): readonly LogEntry[] {
@@ -82,22 +112,68 @@ export class Referee {
     if (name === "create") this.#created(given[0] as Parameters<Store["create"]>[0]);
     if (name === "acquireLease") {
       const answer = result as Awaited<ReturnType<Store["acquireLease"]>>;
-      if (answer.granted) this.#epochs.set(given[0] as string, answer.epoch);
+      if (answer.granted) this.#leased(given[0] as string, answer.epoch, given[1] as Holder);
     }
     if (name === "append") {
       const { session, records, epoch } = given[0] as Parameters<Store["append"]>[0];
       const newest = this.#epochs.get(session) ?? 0;
       if (epoch !== newest) this.breach("L8", session, `epoch ${epoch} has written after ${newest} was given out`);
+      const log = this.#logs.get(session);
+      if (log?.hole || log?.gone)
+        this.witness.appends(
+          session,
+          log,
+          epoch,
+          records.map(({ type }) => type),
+        );
       this.#appended(session, records);
     }
     if (name === "post") this.#posted(given[0] as string, given[1] as Post, result);
   }
 
-  /** A request, as the model has it. `aside`: it asks for a summary, and the conversation goes on without it. */
-  requested(session: string, prompt: LanguageModelV4Prompt, aside: boolean): void {
+  /** A call that few worlds have, done. `store`: as it lies there now. */
+  async performedRarely(name: StoreCall, given: unknown[], result: unknown, store: Store): Promise<void> {
+    const session = given[0] as string;
+    if (name === "delete") this.witness.deleted(session);
+    if (name === "setName" && result) this.witness.named(session, given[1] as string, given[2] as string | undefined);
+    if (name === "claimWork") {
+      const claims = result as Awaited<ReturnType<Store["claimWork"]>>;
+      this.witness.claimed((given[0] as Holder).id, claims);
+      for (const claim of claims) this.#leased(claim.session, claim.epoch, given[0] as Holder);
+    }
+    if (name !== "erase") return;
+    const { session: of, seq } = given[0] as Parameters<Store["erase"]>[0];
+    const [record] = await store.read(of, { after: seq - 1, limit: 1 });
+    // What has rotted meanwhile says nothing.
+    if (this.witness.damage?.isRotten({ session: of, seq })) return;
+    if (!record || record.payload instanceof Uint8Array)
+      this.breach("L3", of, `record ${seq} is erased and still there`);
+    else this.witness.erased(of, read(record));
+  }
+
+  /** A record has rotted on the disk. */
+  rotted(session: string, seq: number): void {
+    this.witness.rotted(session, seq, (reader) => this.#epochs.get(reader) ?? 0);
+  }
+
+  #leased(session: string, epoch: number, { id }: Holder): void {
+    this.#epochs.set(session, epoch);
+    this.#drivers.set(session, id);
+    const log = this.#logs.get(session);
+    if (!log?.stale) return;
+    log.stale = false;
+    log.sent = [];
+  }
+
+  /**
+   * A request, as the model has it. `aside`: it asks for a summary, and the conversation goes on without it. `by`: who makes it, in
+   * a world where a lease may end behind the back of its holder: such a request comes from what was, and the store fences what
+   * follows from it.
+   */
+  requested(session: string, prompt: LanguageModelV4Prompt, aside: boolean, by?: string): void {
     for (const message of judge(prompt)) this.breach("L1", session, message);
     const log = this.#logs.get(session);
-    if (!log || aside) return;
+    if (!log || aside || (by !== undefined && by !== this.#drivers.get(session))) return;
     const messages = prompt.map((message) => JSON.stringify(message));
     const changed = log.sent.findIndex((text, at) => text !== messages[at]);
     if (changed >= 0) this.breach("L10", session, `message ${changed} is not what the request before had`);
@@ -108,6 +184,7 @@ export class Referee {
   entered(session: string, call: string, effect: "read" | "write" | "idempotent"): void {
     const times = (this.#entered.get(call) ?? 0) + 1;
     this.#entered.set(call, times);
+    this.#begun.add(`${session} ${call}`);
     if (!this.#announced.has(call)) this.breach("L4", session, `${call} is entered before the log says so`);
     if (effect === "write" && times > 1)
       this.breach("L4", session, `the body of write ${call} is entered ${times} times`);
@@ -116,7 +193,7 @@ export class Referee {
   /** At the end: what was accepted is in the log, or waits, or was taken back. */
   accounted(session: string, waiting: readonly string[]): void {
     const log = this.#logs.get(session);
-    if (!log) return;
+    if (!log || log.gone) return;
     this.#balanced(session, log.entries);
     const there = new Map<string, number>();
     const count = (id: string) => there.set(id, (there.get(id) ?? 0) + 1);
@@ -146,14 +223,16 @@ export class Referee {
     this.#logs.set(session, log);
     const before = parent ? (this.#logs.get(parent.session)?.entries ?? []).filter(({ seq }) => seq <= parent.seq) : [];
     // The parent's log has been judged; the checks must have seen it all the same.
-    for (const entry of before) for (const check of log.checks) check(entry);
     log.entries.push(...before);
+    for (const entry of this.witness.inherits(log)) for (const check of log.checks) check(entry);
     this.#appended(session, records);
   }
 
   #appended(session: string, records: readonly LogRecord[]): void {
     const log = this.#logs.get(session);
     if (!log) return this.breach("L8", session, "an append to a session that was never created");
+    // A repair changes how all of the log is read: then it is judged anew.
+    const mends = records[0]?.type === "log.repaired";
     for (const record of records) {
       if (record.seq !== log.seq + 1) this.breach("L3", session, `record ${record.seq} follows ${log.seq}`);
       log.seq = record.seq;
@@ -163,11 +242,25 @@ export class Referee {
       if (changes.has(entry.event.type) || (entry.event.type === "step.started" && entry.event.header)) log.sent = [];
       if (entry.event.type === "tool.entered") this.#announced.add(entry.event.call);
       this.#waits(session, log, entry);
-      for (let at = 0; at < log.checks.length; at += 1) {
-        const wrong = log.checks[at]?.(entry) ?? [];
-        for (const message of wrong) this.breach(laws[at]?.law ?? "?", session, `at ${entry.seq}: ${message}`);
-      }
+      if (entry.event.type === "tool.settled") this.#notStarted(session, entry.event);
+      if (this.rare) this.witness.recorded(session, log, entry);
+      if (!mends) this.judge(session, log, entry);
     }
+    if (mends) this.witness.repaired(session, log);
+  }
+
+  /** One more entry, as the laws see it. */
+  judge(session: string, log: Log, entry: LogEntry): void {
+    for (let at = 0; at < log.checks.length; at += 1) {
+      const wrong = log.checks[at]?.(entry) ?? [];
+      for (const message of wrong) this.breach(laws[at]?.law ?? "?", session, `at ${entry.seq}: ${message}`);
+    }
+  }
+
+  /** A body that has begun is not said to have had no effect, but by its tool. */
+  #notStarted(session: string, { call, output, by }: EventOf<"tool.settled">): void {
+    if (output.code === "TOOL_NOT_STARTED" && by !== "reconcile" && this.#begun.has(`${session} ${call}`))
+      this.breach("L4", session, `${call} has begun, and is told as not started`);
   }
 
   /** A wait that was decided is kept, whoever drives by then. */

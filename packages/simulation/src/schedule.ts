@@ -4,11 +4,15 @@
  * First anything may happen, and the laws must hold at every step; then the faults stop, and every session must come to
  * an end within a bound, and take a new input.
  */
-import { createSession, type Store } from "@pawl/core";
-import { Disk, startOfTime } from "./disk.ts";
-import { type Ground, memoryGround } from "./ground.ts";
+import { createSession } from "@pawl/core";
+import { mended, pass, patienceMs, type Stage, watchersSee, workersFinish } from "./calm.ts";
+import { Damage } from "./damage.ts";
+import { Disk, StoreClock } from "./disk.ts";
+import { Fate } from "./fate.ts";
+import { type Ground, memoryGround, owing } from "./ground.ts";
 import { type Drive, People } from "./people.ts";
 import type { Plot } from "./plot.ts";
+import { Random } from "./random.ts";
 import { type Breach, Referee } from "./referee.ts";
 import { drawSettings, type Settings } from "./settings.ts";
 import { World } from "./world.ts";
@@ -26,20 +30,13 @@ export interface Result {
   records: number;
 }
 
-interface Stage {
-  world: World;
-  town: People;
-  referee: Referee;
-  store: Store;
-}
-
 /** So many things happen while anything may go wrong, and at most so many until all is quiet again. */
 const wildEvents = 3_000;
 const calmEvents = 30_000;
 /** A session takes an input at the latest so many tries after the faults have stopped. */
 const tries = 8;
-/** Longer than a lease that nobody gives back. */
-const patienceMs = 20_000;
+/** Between a seed and that of what is rare: beyond all that anybody runs. */
+const apart = 2 ** 50;
 
 export async function runSchedule(
   seed: number,
@@ -50,24 +47,34 @@ export async function runSchedule(
   // Between schedules the event loop turns once: what the engine tidies up, it tidies up there.
   await new Promise((resolve) => setImmediate(resolve));
   const world = new World(seed);
-  const settings = { ...drawSettings(world.random), ...change };
-  const referee = new Referee(world, { steady: settings.clockJump === 0 });
+  const rare = new Random(seed + apart);
+  const settings = { ...drawSettings(world.random, rare), ...change };
+  const watchful = settings.tasks + settings.strictSnapshots > 0;
+  const referee = new Referee(world, { steady: settings.clockJump === 0, rare: watchful });
   const people: { now?: People } = {};
   const isAlive = (holder: string) => people.now?.processes.find(({ name }) => name === holder)?.alive;
-  const store = await ground.open({
-    // Whole milliseconds: stores keep no others.
-    clock: { now: () => Math.floor(startOfTime + world.now), monotonic: () => world.now },
-    isAlive: ({ id }) => (isAlive(id) === false ? false : undefined),
-  });
-  const disk = new Disk(world, settings, referee, { store, answers: ground.answers });
+  const isDead = (holder: string) => settings.remote === 0 && isAlive(holder) === false;
+  const clock = new StoreClock(world);
+  const opened = await ground.open({ clock, isAlive: ({ id }) => (isDead(id) ? false : undefined) });
+  const damage = settings.damage > 0 ? new Damage(rare) : undefined;
+  const whole = ground.answers === "later" ? owing(opened, world) : opened;
+  const disk = new Disk(world, settings, referee, { store: damage ? damage.over(whole) : whole, clock });
   const town = new People(world, disk, settings, referee, plot);
   people.now = town;
-  await goWild(world, town, settings, plot);
+  const fate = new Fate({ world, random: rare, disk, settings, referee, town, damage });
+  await goWild({ world, town, settings, plot, fate });
   disk.calm = true;
   town.wild = false;
   for (const process of town.processes) if (process.paused) process.wake();
   await quiet(world, town, referee);
-  for (const session of referee.sessions) await takesInput({ world, town, referee, store: disk.store }, session);
+  const stage: Stage = { world, town, referee, store: disk.store, fate, until: (done) => until(world, done) };
+  await workersFinish(stage);
+  for (const session of referee.sessions) {
+    await mended(stage, session, (child) => takesInput(stage, child));
+    await takesInput(stage, session);
+  }
+  await watchersSee(stage);
+  await referee.witness.settled(disk.store);
   let records = 0;
   for (const session of referee.sessions) {
     const waiting = await disk.store.mailbox(session);
@@ -90,7 +97,15 @@ export async function runSchedule(
   };
 }
 
-async function goWild(world: World, town: People, settings: Settings, plot: Plot | undefined): Promise<void> {
+interface Wild {
+  world: World;
+  town: People;
+  settings: Settings;
+  plot: Plot | undefined;
+  fate: Fate;
+}
+
+async function goWild({ world, town, settings, plot, fate }: Wild): Promise<void> {
   const first = town.newProcess();
   town.newProcess();
   let begun = false;
@@ -99,6 +114,7 @@ async function goWild(world: World, town: People, settings: Settings, plot: Plot
       .then(() => {
         begun = true;
         town.drive(first, "s", "run", "begin");
+        fate.begin();
       })
       // The first word may meet a fault like any other: it is said again.
       .catch(() => void world.after(1_000, "begin again", begin));
@@ -109,6 +125,7 @@ async function goWild(world: World, town: People, settings: Settings, plot: Plot
     if (begun) {
       left -= 1;
       town.act();
+      fate.occasion();
     }
     if (left > 0) world.after(world.random.next() * settings.paceMs * 2, "people", next);
   };
@@ -126,8 +143,10 @@ async function quiet(world: World, town: People, referee: Referee): Promise<void
     referee.breach("L6", session, `${mode} by ${process.name} has no end`);
 }
 
-async function takesInput({ world, town, referee, store }: Stage, session: string): Promise<void> {
-  for (let left = tries; left > 0; left -= 1) {
+async function takesInput(stage: Stage, session: string): Promise<void> {
+  const { world, town, referee, store } = stage;
+  // Who was deleting it may have been under way when the faults stopped.
+  for (let left = tries; left > 0 && referee.sessions.includes(session); left -= 1) {
     const process = town.newProcess();
     const drive: Drive = town.drive(process, session, "run", "finally");
     await until(world, () => drive.over);
@@ -138,12 +157,9 @@ async function takesInput({ world, town, referee, store }: Stage, session: strin
         referee.breach("L7", session, "a turn is open after its driver is done");
       return;
     }
-    let waited = false;
-    world.after(patienceMs, "patience", () => {
-      waited = true;
-    });
-    await until(world, () => waited);
+    await pass(stage, patienceMs);
   }
+  if (!referee.sessions.includes(session)) return;
   referee.breach("L6", session, `no input completes in ${tries} tries after the faults`);
 }
 

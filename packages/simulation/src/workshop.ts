@@ -1,12 +1,13 @@
 /** The tools of the world, and the world outside that they change: each body is counted where it begins. */
-import { type Agent, defineTool, type Effect, type ToolContext, type ToolSet } from "@pawl/core";
+import { type Agent, defineTool, type Effect, type Snapshotter, type ToolContext, type ToolSet } from "@pawl/core";
 import { type ModelSeat, simulatedModel } from "./model.ts";
+import { simulatedTask } from "./task.ts";
 
 const inputSchema = { type: "object" as const };
 /** Bodies of this world end within minutes. */
 const timeoutMs = 30_000;
 
-export function workshop(seat: ModelSeat): ToolSet {
+function workshop(seat: ModelSeat): ToolSet {
   const tool = (effect: Effect, locks: "everything" | "nothing") =>
     defineTool({
       inputSchema,
@@ -15,6 +16,8 @@ export function workshop(seat: ModelSeat): ToolSet {
       ...(locks === "nothing" ? { locks: () => [] } : {}),
       execute: (_, context) => {
         seat.referee.entered(seat.session, context.callId, effect);
+        if (seat.closing)
+          seat.referee.breach("L4", seat.session, `${context.callId} is entered by whoever only closes`);
         return body(seat, context);
       },
     });
@@ -52,12 +55,41 @@ function body({ world, process, settings, wild, plot }: ModelSeat, { signal }: T
   return later(random.below(2_000), "done");
 }
 
+/** Some are missing, always the same ones; and as drawn, any may be late, or never come, or be no word at all. */
+function snapshotter({ world: { random }, process, settings, wild }: ModelSeat): Snapshotter {
+  return {
+    take: ({ step }) => {
+      if (settings.snapshotFault > 0 && wild() && random.chance(settings.snapshotFault)) {
+        const late = random.pick([0, 1_500, 70_000, Number.POSITIVE_INFINITY]);
+        if (late === Number.POSITIVE_INFINITY) return new Promise(() => {});
+        if (late > 0)
+          return new Promise((resolve) => process.after(late, "snapshot", () => resolve(`files at ${step}`)));
+        return Promise.resolve(7 as unknown as string);
+      }
+      return step.endsWith("3") ? Promise.reject(new Error("no room")) : Promise.resolve(`files at ${step}`);
+    },
+  };
+}
+
 /** What a session is driven with. */
 export function simulatedAgent(seat: ModelSeat): Agent {
+  const { settings } = seat;
+  const tools = workshop(seat);
+  return {
+    ...agentWith(seat),
+    tools: settings.tasks > 0 ? { ...tools, task: simulatedTask(seat, agentOfChild) } : tools,
+  };
+}
+
+/** A child has no children of its own. */
+function agentOfChild(seat: ModelSeat): Agent {
+  return { ...agentWith(seat), tools: workshop(seat) };
+}
+
+function agentWith(seat: ModelSeat): Agent {
   const { world, settings, wild } = seat;
   return {
     model: simulatedModel(seat),
-    tools: workshop(seat),
     stepsPerTurn: 6,
     eagerReads: settings.eager,
     afterAbort: settings.returning ? "return" : "keep",
@@ -65,11 +97,8 @@ export function simulatedAgent(seat: ModelSeat): Agent {
     toolGraceMs: 2_000,
     permission: ({ effect }) =>
       wild() && effect !== "read" && world.random.chance(settings.approval) ? "ask" : "allow",
-    // Some are missing, always the same ones.
-    snapshot: {
-      take: ({ step }) =>
-        step.endsWith("3") ? Promise.reject(new Error("no room")) : Promise.resolve(`files at ${step}`),
-    },
+    ...(settings.noSnapshots > 0 ? {} : { snapshot: snapshotter(seat) }),
+    ...(settings.strictSnapshots > 0 ? { withoutSnapshot: "stop" as const } : {}),
     unanswered: "wait",
     approvalMs: 20_000,
     ...(settings.compaction > 0 ? { windowTokens: 1_500 } : {}),

@@ -10,4 +10,24 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
     why: "an input was handed back by an append that was done and reported as failed: its run ended as a bug",
   },
   { seed: 480996, why: "the same, after a recovery" },
+  {
+    seed: 6,
+    settings: { damage: 0.4 },
+    why: "the record that began the open turn was the damaged one: its repair closed nothing, and the next turn broke a law",
+  },
+  {
+    seed: 858,
+    settings: { damage: 0.4, eager: true, crash: 0 },
+    why: "a read whose early entry was in a hole was told as never started",
+  },
+  {
+    seed: 209,
+    settings: { damage: 0.4 },
+    why: "all that was said lay in holes, and the turn was continued: its request had no message",
+  },
+  {
+    seed: 25,
+    settings: { snapshotFault: 0.4, strictSnapshots: 1 },
+    why: "after a snapshot that came too late, the next turn of the drive ran without one, where nothing was to",
+  },
 ];

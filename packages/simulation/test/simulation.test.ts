@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runSchedule } from "../src/schedule.ts";
-import type { Settings } from "../src/settings.ts";
+import { rareFaults, type Settings } from "../src/settings.ts";
 import { shrink } from "../src/shrink.ts";
 import { corpus } from "./corpus.ts";
 import { plants } from "./plants.ts";
@@ -41,6 +41,23 @@ describe("the world", () => {
       const { breaches, labels } = await runSchedule(seed);
       assert.deepEqual(breaches, [], `npm run simulate -- --seed ${seed}\n${labels.join("\n")}`);
     }
+  });
+
+  for (const fault of rareFaults) {
+    test(`no law is broken where there is ${fault}`, async () => {
+      for (let seed = 1; seed <= 40; seed += 1) {
+        const { breaches, labels } = await runSchedule(seed, { [fault]: 0.4 });
+        const again = `npm run simulate -- --seed ${seed} --set '{"${fault}":0.4}'`;
+        assert.deepEqual(breaches, [], `${again}\n${labels.join("\n")}`);
+      }
+    });
+  }
+
+  test("a seed without rare faults is the world that it was before there were any", async () => {
+    const none = Object.fromEntries(rareFaults.map((fault) => [fault, 0]));
+    const { hash, settings } = await runSchedule(corpus[0]?.seed ?? 0);
+    assert.ok(rareFaults.every((fault) => settings[fault] === 0));
+    assert.equal((await runSchedule(corpus[0]?.seed ?? 0, none)).hash, hash);
   });
 
   test("a schedule that is over is held by nothing: the quick half of the collector takes it", () => {
