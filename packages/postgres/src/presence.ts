@@ -159,7 +159,15 @@ export class Presence {
     if (this.#reserved !== reserved || this.#ended) return;
     if (this.#shines && this.#forgiving) this.#judgeAgain(reserved);
     if (this.#shines) return;
-    this.#timers.after(againMs, () => void this.#light(reserved).catch(() => {}));
+    this.#relight(reserved);
+  }
+
+  /** As long as it is our connection: an odd answer must not leave us in the dark. */
+  #relight(reserved: Reserved): void {
+    this.#timers.after(againMs, () => {
+      if (this.#reserved !== reserved || this.#ended) return;
+      this.#light(reserved).catch(() => this.#relight(reserved));
+    });
   }
 
   #judgeAgain(reserved: Reserved): void {
