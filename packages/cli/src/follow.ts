@@ -56,6 +56,7 @@ async function followedOf(
   const session = await openSession(runtime, await addressOf(runtime, address));
   // In this order: what is recorded in between is read twice by nobody, and missed by nobody.
   const entries = await session.entries();
+  const waits = (await session.queue()).length > 0;
   const summary = (await session.summary()) ?? {
     session: session.id,
     seq: 0,
@@ -64,27 +65,28 @@ async function followedOf(
     updatedAt: 0,
     head: {},
   };
-  const after = options.after ?? beginOf(entries, summary);
+  const after = options.after ?? beginOf(entries, summary, waits);
   if (after > summary.seq) {
     const what = `--after ${after}: session ${session.id} has records 1 to ${summary.seq}; 0 is from the start`;
     throw new PawlError("INVALID_INPUT", what);
   }
-  const waits = (await session.queue()).length > 0;
   return { session, called: await calledBy(runtime, address, session.id), summary, waits, entries, after, leaving };
 }
 
-/** Ahead of the open turn and of what it was given; where none is open, the end. */
-function beginOf(entries: readonly LogEntry[], { head, seq }: SessionSummary): number {
+/** Ahead of the open turn and of what it was given; where none is open, the end, or where a turn of what waited may have begun. */
+function beginOf(entries: readonly LogEntry[], { head, seq }: SessionSummary, waits: boolean): number {
   const turn = entries.find(({ event }) => event.type === "turn.started" && event.turn === head.openTurn);
-  if (!turn) return head.openTurn === undefined ? seq : (entries.at(-1)?.seq ?? 0);
+  if (!turn) return head.openTurn === undefined && !waits ? seq : (entries.at(-1)?.seq ?? 0);
   const inputs = turn.event.type === "turn.started" ? turn.event.inputs : [];
   const first = entries.find(({ event }) => event.type === "input.accepted" && inputs.includes(event.input));
   return Math.min(turn.seq, first?.seq ?? turn.seq) - 1;
 }
 
 /** Whether the entry is the last one to be shown, of a session that was as `summary` says. */
-function isLast({ event, seq }: LogEntry, { summary, waits }: Followed): boolean {
-  const { head, seq: known } = summary;
+function isLast({ event, seq }: LogEntry, { summary, waits, entries }: Followed): boolean {
+  const { head } = summary;
+  // What waited may have been done before the summary was read.
+  const known = waits ? (entries.at(-1)?.seq ?? 0) : summary.seq;
   if (head.openTurn !== undefined) return event.type === "turn.ended" && event.turn === head.openTurn;
   return isIdle(summary) && !waits ? seq >= known : event.type === "turn.ended" && seq > known;
 }

@@ -72,7 +72,7 @@ function makeBeside(beside: string): void {
 }
 
 /** Soon enough that nobody wonders; a server that answers is far quicker. */
-const silentMs = 1_000;
+const silentMs = 2_000;
 
 /** A person who waits for a server is told so, and what it says comes with its address. */
 export async function waited<T>(location: { host: string; word: string }, opening: Promise<T>): Promise<T> {

@@ -37,7 +37,7 @@ for (const [name, ground] of [
   ["a folder", onFolder],
   ["a PostgreSQL server", onServer],
 ] as const) {
-  describe(`workers on ${name}`, { timeout: 240_000 }, () => {
+  describe(`workers on ${name}`, { timeout: 900_000 }, () => {
     test("what is posted is driven in its own folder; a question waits and is answered from another process", async (t) => {
       const place = await ground(t, callsOnce("pwd > here.txt"));
       const worker = place.worker("--health", "0");
@@ -170,7 +170,7 @@ for (const [name, ground] of [
 }
 
 test("health: it lives, it is ready while the store answers, and not while it leaves", {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async (t) => {
   const { place, gate } = await gated(t, onFolder);
   const worker = place.worker("--yes", "--health", "0");
@@ -196,7 +196,7 @@ test("health: it lives, it is ready while the store answers, and not while it le
 });
 
 test("health: a store that is away is said by readiness and in words; the worker stays, and goes on when it is back", {
-  timeout: 240_000,
+  timeout: 900_000,
 }, async (t) => {
   const server = await PostgresServer.start();
   t.after(() => server.end());
@@ -220,7 +220,7 @@ test("health: a store that is away is said by readiness and in words; the worker
 });
 
 test("a module of the user's hears everything, and is closed at the end; one that throws costs nothing", {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async (t) => {
   const place = await onFolder(t, callsOnce("true"));
   const file = join(place.world.root, "telemetry.mjs");
@@ -249,7 +249,7 @@ test("a module of the user's hears everything, and is closed at the end; one tha
   await place.done(other);
 });
 
-test("words that are wrong are said before anything is driven", { timeout: 120_000 }, async (t) => {
+test("words that are wrong are said before anything is driven", { timeout: 300_000 }, async (t) => {
   const place = await onFolder(t, callsOnce("true"));
   for (const [args, words] of [
     [["--health", "nonsense"], /--health nonsense: write \[HOST:\]PORT/],
@@ -267,7 +267,7 @@ test("words that are wrong are said before anything is driven", { timeout: 120_0
 });
 
 test("post: an empty prompt, a steer without a session, a task's session are refused", {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async (t) => {
   const place = await onFolder(t, callsOnce("true"));
   for (const [args, words] of [
