@@ -33,7 +33,8 @@ function countingModel(pause: () => Promise<void>): LanguageModelV4 {
     doStream: async (options) => {
       const parts = nextParts(options);
       await pause();
-      return scriptedModel([[...parts.slice(0, -1), { until: pause() }, ...parts.slice(-1)]]).doStream(options);
+      // In the middle of a part: words that are begun, and not ended.
+      return scriptedModel([[...parts.slice(0, 2), { until: pause() }, ...parts.slice(2)]]).doStream(options);
     },
   };
 }
@@ -43,7 +44,10 @@ function nextParts({ prompt }: LanguageModelV4CallOptions): LanguageModelV4Strea
   const inputs = prompt.filter(({ role }) => role === "user").length;
   const last = prompt.findLastIndex(({ role }) => role === "user");
   const results = prompt.slice(last + 1).filter(({ role }) => role === "tool").length;
-  if (results >= actsPerTurn) return [...say(`turn ${inputs} is done`), finish()];
+  if (results >= actsPerTurn) {
+    const rest = { type: "text-delta", id: "1", delta: `${inputs} is done` } as const;
+    return [...say("turn ").slice(0, 2), rest, { type: "text-end", id: "1" }, finish()];
+  }
   const item = `${inputs}-${results}`;
   return [...call("act", { item }, `call_${item}`), finish("tool-calls")];
 }

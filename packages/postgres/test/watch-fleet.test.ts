@@ -108,7 +108,7 @@ const pooled = ["pooled", "it only asks"] as const;
 
 describe("L3: followed from any seq, through the SIGKILL of its worker", () => {
   for (const [mode, how] of [own, cut, pooled]) {
-    test(`${how}: facts and words without a gap, none twice`, { timeout: 120_000 }, async () => {
+    test(`${how}: facts and words without a gap, none twice`, { timeout: 240_000 }, async () => {
       const url = server.url("postgres");
       const schema = server.schema();
       const runtime = { store: await postgresStore({ url, schema }), effects: nodeEffects(), holder: thisHolder() };
