@@ -3,7 +3,8 @@
  *
  * Owns: lending connections, and throwing away what may be broken. Invariants:
  * 1. A connection on which anything but an ordinary refusal has happened is not used again.
- * 2. Whoever waits for a connection waits in line, and is not told that the server is away; where it is, all of the line hear
+ * 2. What ends a connection ends no process: somebody listens for its error from its first moment on.
+ * 3. Whoever waits for a connection waits in line, and is not told that the server is away; where it is, all of the line hear
  *    of it at once: one after another they would wait for the same as long as the line is.
  */
 import {
@@ -23,6 +24,8 @@ import { poolerBetween, prospectOf } from "./fault.ts";
 export interface Pool {
   connect(): Promise<PoolClient>;
   options?: { max?: number };
+  on?(event: "connect", listener: (client: PoolClient) => void): unknown;
+  off?(event: "connect", listener: (client: PoolClient) => void): unknown;
 }
 
 export interface PoolOptions extends Asking {
@@ -41,6 +44,9 @@ const leastSize = 4;
 /** The pool stays its owner's: closing the store does not end it. */
 export function poolDatabase(pool: Pool, options: PoolOptions): Database {
   const places = new Places(options.places ?? Number.POSITIVE_INFINITY);
+  // A pool stops listening when it lends: what came in one piece with the greeting would be an error that nobody handles.
+  const greet = (client: PoolClient) => void client.on("error", unheard);
+  pool.on?.("connect", greet);
   const lend = <T>(work: (query: Query) => Promise<T>, pace?: "slow") =>
     places.hold(() =>
       borrowed(pool, options, work, pace).catch((error) => {
@@ -53,7 +59,7 @@ export function poolDatabase(pool: Pool, options: PoolOptions): Database {
     transaction: (work, pace) => lend((query) => transaction(query, work), pace),
     ...(options.mode === "own" ? { reserve: (events: ReservedEvents) => reserveFrom(pool, options, events) } : {}),
     spare: options.mode === "own" && (pool.options?.max ?? usualSize) >= leastSize,
-    close: async () => {},
+    close: async () => void pool.off?.("connect", greet),
   };
 }
 

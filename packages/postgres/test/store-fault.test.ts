@@ -253,3 +253,41 @@ describe("a server that goes away", () => {
     });
   });
 });
+
+describe("a connection that the server ends with its greeting", () => {
+  /** As one `pg_terminate_backend` in that moment: both arrive in one piece, before anybody could have been given the connection. */
+  function endNext(network: Network): () => number {
+    const lines = new Set<object>();
+    const fields = ["SFATAL", "VFATAL", "C57P01", "Mterminating connection due to administrator command", ""];
+    const body = Buffer.from(fields.map((field) => `${field}\0`).join(""));
+    const fatal = Buffer.concat([Buffer.from("E...."), body]);
+    fatal.writeInt32BE(body.length + 4, 1);
+    network.onAnswer = (bytes, line) => {
+      const greets = bytes.at(-6) === 0x5a && bytes.includes("in_hot_standby");
+      if (!greets || lines.size >= 3) return undefined;
+      lines.add(line);
+      return Buffer.concat([bytes, fatal]);
+    };
+    return () => lines.size;
+  }
+
+  for (const whose of ["ours", "the program's"] as const) {
+    test(`costs another try, and not the process: with ${whose} pool`, { timeout: 20_000 }, async () => {
+      const network = await Network.to(server.port);
+      const url = server.url("postgres", network.port);
+      const pool = new pg.Pool({ connectionString: url, max: 4 });
+      pool.on("error", () => {});
+      const ended = endNext(network);
+      const store = await postgresStore({
+        schema: server.schema(),
+        ...(whose === "ours" ? { url, connections: 2 } : { pool }),
+      });
+      assert.equal(await created(store), 1);
+      assert.equal(ended(), 3);
+      await store.close();
+      assert.equal(pool.listenerCount("connect"), 0, "what stays its owner's is left as it was");
+      await pool.end();
+      await network.close();
+    });
+  }
+});
