@@ -1,6 +1,7 @@
 /** Workers: claims, places, turns in turn, handing over, parking. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { PawlError } from "../src/error.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { finish, say, call as toolCall } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
@@ -192,6 +193,63 @@ describe("a worker", () => {
     }
     assert.ok(((await one.summary())?.epoch ?? 0) <= 2);
     await driver.drain();
+  });
+
+  test("a session whose lease ran out under a deaf body is gone on with when that has ended, and only then", {
+    timeout: 20_000,
+  }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1);
+    assert.ok(one);
+    const runtime = world.process();
+    let away = false;
+    const store = new Proxy(runtime.store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== "function") return member;
+        return (...given: unknown[]) => {
+          if (away && name === "renewLease") return Promise.reject(new PawlError("STORE_UNAVAILABLE", "away"));
+          return Reflect.apply(member, target, given);
+        };
+      },
+    });
+    const gates = [deferred(), deferred()];
+    const told: string[] = [];
+    let entered = 0;
+    const act = defineTool({
+      inputSchema: { type: "object" },
+      effect: "idempotent",
+      execute: async () => {
+        const gate = gates[entered];
+        entered += 1;
+        away = entered === 1;
+        await gate?.promise;
+        return "ok";
+      },
+    });
+    const agent = (): Agent =>
+      agentOf([...(entered === 0 ? [[...toolCall("act", {}), finish("tool-calls")]] : []), answer()], {
+        tools: { act },
+        toolGraceMs: 60_000,
+      });
+    const driver = createWorker({ runtime: { ...runtime, store }, agent, on: ({ type }) => void told.push(type) });
+    await until(world, () => entered === 1);
+    await until(world, async () => ((await one.summary())?.epoch ?? 0) > 1);
+    away = false;
+    assert.deepEqual(told, ["claimed"], "the first drive has not ended");
+    gates[0]?.resolve();
+    await until(world, () => entered === 2);
+    assert.deepEqual(told, ["claimed", "lost", "claimed"]);
+    assert.deepEqual(driver.driving, ["s0"]);
+    let left = false;
+    const drained = driver.drain().then(() => {
+      left = true;
+    });
+    await world.effects.settle();
+    assert.equal(left, false, "what is driven is waited for");
+    gates[1]?.resolve();
+    await world.effects.run(drained);
+    assertLawful(await one.entries());
   });
 
   test("a figure with which nothing would be done is refused", () => {

@@ -155,25 +155,29 @@ class SessionWorker implements Worker {
     if (!this.#handover.signal.aborted) this.#cancel = effects.timers.after(waitMs, () => this.#look());
   }
 
+  /** A drive that has lost its lease may still wait for a deaf body: the next one of that session begins behind it. */
   #begin(session: string, epoch: number, askedAt: number): void {
+    const { store, effects } = this.#with.runtime;
     this.#parked.get(session)?.forget();
     this.#parked.delete(session);
-    const driven = this.#drive(session, epoch, askedAt).finally(() => {
-      this.#driving.delete(session);
+    const lease = DriverLease.adopt(store, session, effects, epoch, askedAt);
+    const drive = () => this.#drive(session, lease);
+    const before = this.#driving.get(session);
+    const driven = (before ? before.then(drive) : drive()).finally(() => {
+      if (this.#driving.get(session) === driven) this.#driving.delete(session);
       if (this.#away) this.#lookLater();
       else this.#look();
     });
     this.#driving.set(session, driven);
   }
 
-  async #drive(session: string, epoch: number, askedAt: number): Promise<void> {
+  async #drive(session: string, lease: DriverLease): Promise<void> {
     const { runtime, agent, onError } = this.#with;
     const { store, effects } = runtime;
-    const lease = DriverLease.adopt(store, session, effects, epoch, askedAt);
     const drive = new ToldDrive(session, this.#with.on && ((event) => this.#tell(event)));
     let failure: { error: unknown } | undefined;
     try {
-      if (this.#with.on) drive.claimed(epoch, (await store.get(session))?.head.openTurn);
+      if (this.#with.on) drive.claimed(lease.epoch, (await store.get(session))?.head.openTurn);
       const prepared = await prepareAgent(await agent(new Session(runtime, session)));
       const reins = { feed: drive.feed, signal: this.#stays, nudge: new Nudge(), handover: this.#handover.signal };
       await driveClaimed(runtime, session, prepared, lease, { ...reins, turns: 1 });
@@ -183,10 +187,14 @@ class SessionWorker implements Worker {
       // Taken over: whoever did goes on, and there is nothing to give back.
       if (!isPawlError(error, "FENCED")) onError?.(error, session);
     }
-    const away = isAway(failure?.error);
-    // A store that answers a claim, and not what follows from it, is not asked in a loop either.
-    if (away) await pause(effects.timers, awayMs, this.#handover.signal);
-    const parks = !away && !drive.feed.recorded && !this.#handover.signal.aborted;
+    if (isAway(failure?.error)) {
+      // Told when it happens: what the store says meanwhile comes after it.
+      await drive.over(false, failure);
+      // A store that answers a claim, and not what follows from it, is not asked in a loop either.
+      await pause(effects.timers, awayMs, this.#handover.signal);
+      return void (await lease.release().catch(() => {}));
+    }
+    const parks = !drive.feed.recorded && !this.#handover.signal.aborted;
     if (!parks) await lease.release().catch(() => {});
     await drive.over(parks, failure);
     if (parks) await this.#park(session, lease);
