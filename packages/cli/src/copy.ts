@@ -28,7 +28,7 @@ export interface CopyOptions {
   all?: boolean;
 }
 
-interface Tally {
+export interface Tally {
   copied: number;
   there: number;
   records: number;
@@ -89,7 +89,7 @@ async function copyAll(
   for (const summary of wanted) {
     at += 1;
     try {
-      await copyOne(source, target, summary, tally);
+      await copyOne(source, target, summary.session, tally);
     } catch (error) {
       // One session keeps nobody from copying the others; a store that is away does.
       if (!isPawlError(error) || exitOfError(error) === storeGone) throw error;
@@ -105,13 +105,9 @@ async function copyAll(
 
 const storeGone = exitOfError({ name: "PawlError", code: "STORE_UNAVAILABLE" });
 
-async function copyOne(source: Runtime, target: Runtime, summary: SessionSummary, tally: Tally): Promise<void> {
-  const { session, lease, names = [] } = summary;
-  if (lease)
-    throw new PawlError(
-      "SESSION_BUSY",
-      `session ${session} is being driven by ${holderWords(lease.holder)}; copy it when that has ended`,
-    );
+/** Fails with SESSION_BUSY or CONFLICT where somebody drives it: of what a turn has in hand a copy would have half, or all of it twice. */
+export async function copyOne(source: Runtime, target: Runtime, session: string, tally: Tally): Promise<void> {
+  const { seq, names = [] } = await idle(source, session);
   const isNew = !(await target.store.get(session));
   if (isNew)
     await importSession(target.store, exportSession(source.store, session), { now: target.effects.clock.now() });
@@ -119,9 +115,21 @@ async function copyOne(source: Runtime, target: Runtime, summary: SessionSummary
   assertSame(session, same, isNew);
   for (const name of names) await copyName(target, name, session);
   await copyMail(source, target, session);
+  // A post that a turn took up in between would be neither in the records that were copied nor in the mailbox.
+  const lacking = (await idle(source, session)).seq - seq;
+  assertSame(session, { ...same, lacking }, isNew);
   if (isNew) tally.copied += 1;
   else tally.there += 1;
   tally.records += same.equal;
+}
+
+async function idle(source: Runtime, session: string): Promise<SessionSummary> {
+  const summary = await oneOf(source, session);
+  if (!summary.lease) return summary;
+  throw new PawlError(
+    "SESSION_BUSY",
+    `session ${session} is being driven by ${holderWords(summary.lease.holder)}; copy it when that has ended`,
+  );
 }
 
 function assertSame(session: string, { differing, lacking, damaged }: Comparison, isNew: boolean): void {
