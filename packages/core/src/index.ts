@@ -105,7 +105,7 @@ export {
   type SessionFacts,
   Turn,
 } from "./turn/session.ts";
-export { isTaskSession, type Subagent, type TaskInput, type TaskOptions, taskTool } from "./turn/task.ts";
+export { isTaskSession, parentOfTask, type Subagent, type TaskInput, type TaskOptions, taskTool } from "./turn/task.ts";
 export { laws, verify } from "./turn/verify.ts";
 export type { WatchOptions } from "./turn/watch.ts";
 export { createWorker, type Worker, type WorkerOptions } from "./turn/worker.ts";

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { prune } from "../src/doctor/prune.ts";
 import { PawlError } from "../src/error.ts";
 import { faultyStore, type StoreFault } from "../src/testing/faulty-store.ts";
 import { call, finish, type ScriptEntry, say, scriptedModel } from "../src/testing/model.ts";
@@ -264,6 +265,28 @@ describe("what others do to a child meanwhile", () => {
       assert.match(text, /^The task did not complete: session task_\w+ has been/);
     assert.equal((await family.children()).length, 0);
     await family.assertAllClosed();
+  });
+
+  test("completed, and its parent's turn cut off: pruning leaves it, and the result is there a year later", async () => {
+    const { family, session, childId } = await orphaned();
+    const { world } = family;
+    const process = world.process();
+    const { promise, resolve } = deferred();
+    family.gate = promise;
+    const before = family.acts.length;
+    const turn = world.effects.run((await openSession(process, childId)).resume(family.worker().agent).result);
+    await family.acting(before + 1);
+    resolve();
+    await turn;
+    world.effects.advance(365 * 86_400_000);
+    const pruned = await prune(process, { olderThanMs: 86_400_000 });
+    assert.deepEqual([pruned.deleted, (await family.children()).length], [[], 2]);
+    const acts = family.acts.length;
+    await world.effects.run((await openSession(process, "s")).resume(family.twins(process)).result);
+    assert.match((await resultsOf(session)).join(), /the child is done/);
+    assert.ok(family.acts.length <= acts + 1, "what had completed is not done again");
+    world.effects.advance(365 * 86_400_000);
+    assert.equal((await prune(process, { olderThanMs: 86_400_000 })).deleted.length, 3);
   });
 
   test("driven by another process: the parent's call says so, and nothing runs twice", async () => {

@@ -11,6 +11,7 @@ import { isPawlError } from "../error.ts";
 import type { SessionSummary } from "../store/store.ts";
 import { DriverLease } from "../turn/lease.ts";
 import type { Runtime } from "../turn/session.ts";
+import { parentOfTask } from "../turn/task.ts";
 import { checkRetention, type Kept, type RetentionPolicy, retentionOf } from "./retention.ts";
 
 export interface PruneOptions extends RetentionPolicy {
@@ -70,22 +71,33 @@ async function* oldSessions(
 }
 
 /** Gone meanwhile counts as not ours to judge. */
-async function verdictOn(
-  { store, effects }: Runtime,
-  summary: SessionSummary,
-  policy: RetentionPolicy,
-): Promise<"delete" | Kept> {
+async function verdictOn(runtime: Runtime, summary: SessionSummary, policy: RetentionPolicy): Promise<"delete" | Kept> {
+  const { store, effects } = runtime;
   const now = effects.clock.now();
   // Most that stay do so by what the list says of them: only for the others the mailbox is read.
   const listed = retentionOf(summary, 0, policy, now);
   if (listed !== "delete") return listed;
   try {
     const posts = await store.mailbox(summary.session);
-    return retentionOf(summary, posts.length, policy, now);
+    const verdict = retentionOf(summary, posts.length, policy, now);
+    return verdict === "delete" ? await verdictOnTask(runtime, summary.session, policy) : verdict;
   } catch (error) {
     if (isPawlError(error, "SESSION_NOT_FOUND")) return "young";
     throw error;
   }
+}
+
+/** What a task came to may not be in its parent's log yet: it stays as long as the turn that gave it may go on. */
+async function verdictOnTask(
+  { store, effects }: Runtime,
+  session: string,
+  policy: RetentionPolicy,
+): Promise<"delete" | Kept> {
+  const id = await parentOfTask(store, session);
+  const parent = id === undefined ? undefined : await store.get(id);
+  if (parent?.head.openTurn === undefined) return "delete";
+  if (parent.lease) return "driven";
+  return retentionOf(parent, 0, policy, effects.clock.now()) === "delete" ? "delete" : "interrupted";
 }
 
 async function remove(runtime: Runtime, session: string, options: PruneOptions): Promise<"delete" | Kept> {

@@ -14,6 +14,8 @@ import { limit } from "../limit.ts";
 import type { Part } from "../log/event.ts";
 import { taskPrefix } from "../log/shape.ts";
 import { joinSignals } from "../signal.ts";
+import { decodePage } from "../store/pages.ts";
+import type { Store } from "../store/store.ts";
 import type { Approver } from "../tool/approval.ts";
 import { defineTool, everything, type Lock, type Tool } from "../tool/tool.ts";
 import type { LiveItem } from "../view/live.ts";
@@ -147,6 +149,16 @@ function agentOf({ agents, approver }: TaskOptions, name: string): Agent {
 /** Whether a session of this id was made by a task tool. */
 export function isTaskSession(session: string): boolean {
   return session.startsWith(taskPrefix);
+}
+
+/** The session that gave this task; undefined where none did, or nothing says so any more. Fails with SESSION_NOT_FOUND. */
+export async function parentOfTask(store: Store, session: string): Promise<string | undefined> {
+  if (!isTaskSession(session)) return undefined;
+  const [first] = await decodePage(store, session, await store.read(session, { limit: 1 }), 0).catch((error) => {
+    if (isPawlError(error, "SESSION_NOT_FOUND")) throw error;
+    return [];
+  });
+  return first?.event.type === "session.created" ? first.event.labels?.["parent"] : undefined;
 }
 
 interface ChildPlace {
