@@ -5,11 +5,21 @@
  * Invariants:
  * 1. The source is only read. What is there on the other side already is compared, never overwritten.
  * 2. Every record is compared after it was copied, by its checksum; what is not the same is said and is an error.
- * 3. Begun again it goes on: sessions, names and posts that are there count as done.
+ * 3. Tasks go along with their session, and before it.
+ * 4. Begun again it goes on: sessions, names and posts that are there count as done.
  */
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { exportSession, importSession, isPawlError, PawlError, type Runtime, type SessionSummary } from "@pawl/core";
+import {
+  exportSession,
+  importSession,
+  isPawlError,
+  isTaskSession,
+  PawlError,
+  parentOfTask,
+  type Runtime,
+  type SessionSummary,
+} from "@pawl/core";
 import { addressOf } from "./address.ts";
 import { type Comparison, compared } from "./comparison.ts";
 import { holderWords } from "./driver-watch.ts";
@@ -49,7 +59,7 @@ export async function copySessions(address: string | undefined, options: CopyOpt
   const source = await openStore(store);
   try {
     const wanted =
-      address === undefined ? await allOf(source) : [await oneOf(source, await addressOf(source, address))];
+      address === undefined ? await allOf(source) : await familyOf(source, await addressOf(source, address));
     const target = await openStore(to);
     try {
       const tally = await copyAll(source, target, wanted, options);
@@ -64,10 +74,29 @@ export async function copySessions(address: string | undefined, options: CopyOpt
 }
 
 /** The oldest first: lists show them in the order that they had. */
-async function allOf({ store }: Runtime): Promise<SessionSummary[]> {
-  const sessions: SessionSummary[] = [];
-  for await (const session of everySession(store)) sessions.push(session);
-  return sessions.reverse();
+async function allOf({ store }: Runtime): Promise<string[]> {
+  const sessions: string[] = [];
+  for await (const { session } of everySession(store)) sessions.push(session);
+  return tasksFirst(sessions.reverse());
+}
+
+/** A session with the tasks that it gave, and those that they gave: over there they would be done anew. */
+export async function familyOf(source: Runtime, session: string): Promise<string[]> {
+  const { store } = source;
+  const given = new Map<string, string[]>();
+  await oneOf(source, session);
+  for await (const { session: id } of everySession(store)) {
+    const parent = await parentOfTask(store, id);
+    if (parent !== undefined) given.set(parent, [...(given.get(parent) ?? []), id]);
+  }
+  const family = [session];
+  for (const each of family) family.push(...(given.get(each) ?? []));
+  return tasksFirst(family);
+}
+
+/** Nobody claims a task: whoever claims a session over there, in this very moment, finds what its tasks have done. */
+function tasksFirst(sessions: readonly string[]): string[] {
+  return [...sessions.filter(isTaskSession), ...sessions.filter((session) => !isTaskSession(session))];
 }
 
 async function oneOf({ store }: Runtime, id: string): Promise<SessionSummary> {
@@ -79,17 +108,17 @@ async function oneOf({ store }: Runtime, id: string): Promise<SessionSummary> {
 async function copyAll(
   source: Runtime,
   target: Runtime,
-  wanted: readonly SessionSummary[],
+  wanted: readonly string[],
   { json }: CopyOptions,
 ): Promise<Tally> {
   const tally: Tally = { copied: 0, there: 0, records: 0, problems: [] };
   const status = new StatusLine(process.stderr);
   let at = 0;
   status.show(() => `copying session ${grouped(at)} of ${grouped(wanted.length)}`);
-  for (const summary of wanted) {
+  for (const session of wanted) {
     at += 1;
     try {
-      await copyOne(source, target, summary.session, tally);
+      await copyOne(source, target, session, tally);
     } catch (error) {
       // One session keeps nobody from copying the others; a store that is away does.
       if (!isPawlError(error) || exitOfError(error) === storeGone) throw error;
