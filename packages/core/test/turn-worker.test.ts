@@ -6,7 +6,7 @@ import { faultyStore } from "../src/testing/faulty-store.ts";
 import { finish, say, call as toolCall } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
-import { createSession, type Session } from "../src/turn/session.ts";
+import { createSession, forkSession, type Session } from "../src/turn/session.ts";
 import { createWorker, type Worker, type WorkerOptions } from "../src/turn/worker.ts";
 import { agentOf, assertLawful, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
 
@@ -250,6 +250,16 @@ describe("a worker", () => {
     gates[1]?.resolve();
     await world.effects.run(drained);
     assertLawful(await one.entries());
+  });
+
+  test("L3: a session that no worker would claim, by its id, is not made", async () => {
+    const world = new TurnWorld();
+    const runtime = world.process();
+    await createSession(runtime, "tasks");
+    const refused = { code: "INVALID_INPUT", message: /begin with task_ are those of tasks/ };
+    await assert.rejects(createSession(runtime, "task_clean"), refused);
+    await assert.rejects(forkSession(runtime, { session: "tasks", seq: 1 }, "task_clean"), refused);
+    assert.equal((await world.store.list()).length, 1);
   });
 
   test("a figure with which nothing would be done is refused", () => {

@@ -10,7 +10,7 @@ import { PawlError } from "../error.ts";
 import { encode } from "../log/codec.ts";
 import type { LogEntry } from "../log/envelope.ts";
 import type { ApprovalResolved, Json, Part, SessionCreated } from "../log/event.ts";
-import { isId, isWorkspace, seen, workspaceWords } from "../log/shape.ts";
+import { isId, isWorkspace, seen, taskPrefix, workspaceWords } from "../log/shape.ts";
 import { follow } from "../store/follow.ts";
 import { decodePage, pages } from "../store/pages.ts";
 import type { ForkPoint, Holder, SessionSummary, Store } from "../store/store.ts";
@@ -42,7 +42,22 @@ export type SessionFacts = Omit<SessionCreated, "type" | "parent">;
  * INVALID_INPUT for an id or a workspace that is none.
  */
 export async function createSession(runtime: Runtime, id?: string, facts: SessionFacts = {}): Promise<Session> {
+  refuseTaskId(id);
   return write(runtime, id, facts, undefined);
+}
+
+/** Of a task tool: no worker claims it. */
+export function createTask(runtime: Runtime, id: string, facts: SessionFacts): Promise<Session> {
+  return write(runtime, id, facts, undefined);
+}
+
+/** No worker would ever drive it, and nobody would know why. */
+function refuseTaskId(id: string | undefined): void {
+  if (id?.startsWith(taskPrefix))
+    throw new PawlError(
+      "INVALID_INPUT",
+      `session ids that begin with ${taskPrefix} are those of tasks, is ${seen(id)}`,
+    );
 }
 
 /**
@@ -55,6 +70,7 @@ export async function forkSession(
   id?: string,
   facts: SessionFacts = {},
 ): Promise<Session> {
+  refuseTaskId(id);
   const workspace = facts.workspace ?? (await runtime.store.get(from.session))?.head.workspace;
   return write(runtime, id, workspace === undefined ? facts : { ...facts, workspace }, from);
 }

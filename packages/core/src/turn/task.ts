@@ -21,7 +21,7 @@ import { defineTool, everything, type Lock, type Tool } from "../tool/tool.ts";
 import type { LiveItem } from "../view/live.ts";
 import type { Agent } from "./agent.ts";
 import { Report, type TurnResult } from "./report.ts";
-import { createSession, openSession, type Runtime, type Session, type Turn } from "./session.ts";
+import { createTask, openSession, type Runtime, type Session, type Turn } from "./session.ts";
 
 export interface Subagent {
   /** What it is good for: the parent's model chooses by it. */
@@ -177,7 +177,7 @@ async function childOf(runtime: Runtime, place: ChildPlace, parent: string, inpu
   const where = { ...(cwd === undefined ? {} : { cwd }), ...(workspace === undefined ? {} : { workspace }) };
   const facts = { title: titleOf(input), agent: input.agent, labels: { parent }, ...where };
   try {
-    return await createSession(runtime, place.session, facts);
+    return await createTask(runtime, place.session, facts);
   } catch (error) {
     if (!isPawlError(error, "SESSION_EXISTS")) throw error;
     return openSession(runtime, place.session);
