@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { root } from "./source.ts";
 
 /** In the order of who needs whom. */
-export const published = ["core", "model-server", "otel", "postgres", "cli"] as const;
+export const published = ["core", "model-server", "otel", "postgres", "pg-boss", "cli"] as const;
 
 interface Manifest {
   name: string;

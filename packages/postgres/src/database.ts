@@ -24,6 +24,8 @@ export interface Database {
   reserve?(events: ReservedEvents): Promise<Reserved>;
   /** Whether a second one may be reserved without leaving too few for all else. */
   spare: boolean;
+  /** How long a statement may wait for a lock at most, ms: by then its connection has not been taken for dead. */
+  lockMs: number;
   /** Waits for what is under way, and never long for a line that is dead. */
   close(): Promise<void>;
 }

@@ -5,16 +5,16 @@
  * *mark* is an advisory lock on its reserved connection; of the marks, in a ring by number, each worker waits for the next.
  * Invariants:
  * 1. A hint: who has gone is nobody's decision here. Without it, work is found by asking, and a lease runs out.
- * 2. Whoever waits holds nothing: there is no circle of waits. A wait ends after `waitMs`, so that it keeps no old rows from
- *    being vacuumed, and no server busy with one that has died.
+ * 2. Whoever waits holds nothing: there is no circle of waits. A wait ends before its silence would count as that of a dead
+ *    line (`lockMs`), and keeps no old rows from being vacuumed and no server busy with one that has died.
  */
 import { createHash } from "node:crypto";
 import type { Timers } from "@pawl/core/store";
 import type { Reserved } from "./database.ts";
 import type { Link } from "./link.ts";
 
-/** One wait, and with that how long a ring that has changed unheard stays as it was. */
-const waitMs = 30_000;
+/** One wait at most, and with that how long a ring that has changed unheard stays as it was. */
+const longestWaitMs = 30_000;
 /** A server that went away is asked again as the reserved connection is. */
 const againMs = 250;
 /** Nobody who closes a store waits longer for a line that is dead. */
@@ -43,7 +43,7 @@ SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings
 WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_session_timeout')`;
 
 /** The end of a wait that is no end of a worker is caught: it is no error in anybody's log. */
-function waitSql(ring: number, mark: number): string {
+function waitSql(ring: number, mark: number, waitMs: number): string {
   return `DO $$ BEGIN
     PERFORM pg_catalog.set_config('lock_timeout', '${waitMs}ms', true);
     PERFORM pg_catalog.pg_advisory_xact_lock_shared(${ring}, ${mark});
@@ -116,9 +116,10 @@ export class Neighbour {
       .sort((a, b) => this.#distance(a) - this.#distance(b))
       .at(0);
     if (this.#ended || this.#stale) return;
-    if (this.#next === undefined) return this.#pause(waitMs);
+    if (this.#next === undefined) return this.#pause(longestWaitMs);
     this.#state = "waiting";
-    await reserved.query(waitSql(this.#ring, this.#next)).finally(() => {
+    const waitMs = Math.min(this.#link.database.lockMs, longestWaitMs);
+    await reserved.query(waitSql(this.#ring, this.#next, waitMs)).finally(() => {
       this.#state = "looking";
     });
   }
@@ -141,12 +142,22 @@ export class Neighbour {
       this.#reserved = undefined;
     };
     const reserved = await reserve({ onNotice: () => {}, onLost: lost });
+    try {
+      await this.#prepare(reserved);
+    } catch (error) {
+      // Tried again for as long as there is a worker: what is not given back each time would use up the server's connections.
+      await reserved.release().catch(() => {});
+      throw error;
+    }
+    return reserved;
+  }
+
+  async #prepare(reserved: Reserved): Promise<void> {
     await reserved.query(unbounded);
     // A process that was killed while it waited leaves a backend that does not read: where it can, it looks by itself.
     await reserved.query("SET client_connection_check_interval = '1s'").catch(() => {});
     const [row] = await reserved.query("SELECT pg_backend_pid() AS pid");
     this.#backend = Number(row?.["pid"]);
-    return reserved;
   }
 
   /** Ends the wait, whatever it is for. */

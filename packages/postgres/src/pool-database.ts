@@ -41,6 +41,13 @@ const usualSize = 10;
 /** Two that are reserved, and as many to work with. */
 const leastSize = 4;
 
+/** Whoever waits for a lock gets an answer before its connection counts as dead: else the server's side would wait on. */
+const lockShare = 0.6;
+
+export function lockMsOf(answerMs: number): number {
+  return Math.ceil(answerMs * lockShare);
+}
+
 /** The pool stays its owner's: closing the store does not end it. */
 export function poolDatabase(pool: Pool, options: PoolOptions): Database {
   const places = new Places(options.places ?? Number.POSITIVE_INFINITY);
@@ -58,6 +65,7 @@ export function poolDatabase(pool: Pool, options: PoolOptions): Database {
     query: (text, values) => lend((query) => query(text, values)),
     transaction: (work, pace) => lend((query) => transaction(query, work), pace),
     ...(options.mode === "own" ? { reserve: (events: ReservedEvents) => reserveFrom(pool, options, events) } : {}),
+    lockMs: lockMsOf(options.answerMs),
     spare: options.mode === "own" && (pool.options?.max ?? usualSize) >= leastSize,
     close: async () => void pool.off?.("connect", greet),
   };

@@ -6,7 +6,7 @@
 import pg from "pg";
 import { type Asking, hangUp } from "./client.ts";
 import type { Database, Reserved, ReservedEvents } from "./database.ts";
-import { poolDatabase, reserved } from "./pool-database.ts";
+import { lockMsOf, poolDatabase, reserved } from "./pool-database.ts";
 
 export interface UrlOptions extends Omit<Asking, "nameOf"> {
   /** Connections at most, besides the reserved ones; default 10. */
@@ -22,8 +22,6 @@ export interface UrlOptions extends Omit<Asking, "nameOf"> {
 const connectMs = 5_000;
 /** Everything that was asked for has been answered by then; this is for saying goodbye. */
 const endMs = 1_000;
-/** Whoever waits for a lock gets an answer before its connection counts as dead: else the server's side would wait on. */
-const lockShare = 0.6;
 
 export function urlDatabase(url: string, { connections = 10, mode, timers, answerMs }: UrlOptions): Database {
   const shared = {
@@ -32,7 +30,7 @@ export function urlDatabase(url: string, { connections = 10, mode, timers, answe
     keepAlive: true,
     application_name: "pawl",
     // A pooler refuses settings that it does not know.
-    ...(mode === "own" ? { lock_timeout: Math.ceil(answerMs * lockShare) } : {}),
+    ...(mode === "own" ? { lock_timeout: lockMsOf(answerMs) } : {}),
   };
   const pool = new pg.Pool({ ...shared, max: connections, idleTimeoutMillis: 0 });
   const clients = new Set<object>();

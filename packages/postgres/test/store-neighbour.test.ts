@@ -26,6 +26,12 @@ async function until(question: () => Promise<boolean>): Promise<void> {
   while (!(await question())) await new Promise((resolve) => setImmediate(resolve));
 }
 
+// Of a server that has just started, nobody is judged by a connection.
+await until(async () => {
+  const [row] = await sql`SELECT clock_timestamp() - pg_postmaster_start_time() > interval '3 s' AS old`;
+  return row?.["old"] === true;
+});
+
 /** How many wait for another's end, and how many of those stand alone in it. */
 async function waits(): Promise<{ waiting: number; waitedFor: number }> {
   const [row] = await sql`SELECT count(*)::int AS waiting, count(DISTINCT objid)::int AS "waitedFor" FROM pg_locks
@@ -170,7 +176,7 @@ describe("a worker that lives", () => {
     patient,
     async () => {
       const schema = server.schema();
-      const { timers, held, letGo } = heldTimers((ms) => ms === 2_000);
+      const { timers, held, letGo } = heldTimers((ms) => ms === 3_000);
       const [one, two] = [await worker(schema), await worker(schema, { timers })];
       await drives(one.store, "one");
       await standing(2);
