@@ -14,6 +14,11 @@ export function tokens(text: string): number {
   throw new InvalidArgumentError("a number of tokens is needed, for example 128000.");
 }
 
+/** An option that may be given several times. */
+export function several(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
 export function share(text: string): number {
   const number = Number(text);
   if (/^[\d.]+$/.test(text) && number >= 0 && number < 1) return number;

@@ -8,13 +8,15 @@ import { type VisitOptions, visitStore } from "./visit.ts";
 export type BranchOptions = VisitOptions & {
   /** The id of the new session. */
   session?: string;
+  /** Of a fork; default: its parent's. */
+  workspace?: string;
 };
 
 /** A copy up to a place; prints its id. */
 export function forkAt(text: string, options: BranchOptions): Promise<number> {
   return visitStore(options, async (runtime) => {
     const place = await forkPoint(runtime, text);
-    const child = await forkSession(runtime, place, options.session, await factsOf(runtime, place));
+    const child = await forkSession(runtime, place, options.session, await factsOf(runtime, place, options));
     const words = [`a fork of ${place.session}, ${where(place)}`];
     tell(options, { session: child.id, address: child.id, place, words });
     return 0;
@@ -46,9 +48,17 @@ export function rewindTo(text: string, options: BranchOptions): Promise<number> 
   });
 }
 
-async function factsOf({ store }: Runtime, { session }: Place): Promise<SessionFacts> {
+async function factsOf(
+  { store }: Runtime,
+  { session }: Place,
+  { workspace }: BranchOptions = {},
+): Promise<SessionFacts> {
   const { title, cwd } = (await store.get(session))?.head ?? {};
-  return { ...(title === undefined ? {} : { title }), ...(cwd === undefined ? {} : { cwd }) };
+  return {
+    ...(title === undefined ? {} : { title }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(workspace === undefined ? {} : { workspace }),
+  };
 }
 
 function where({ turn, seq }: Place): string {

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { share, wholeNumber } from "./argument.ts";
 import { anyWay, withStore } from "./store-options.ts";
+import { withWorkspace } from "./turn-options.ts";
 
 type Done = (code: number) => void;
 
@@ -18,7 +19,7 @@ export function addChangingCommands(program: Command, done: Done): void {
 }
 
 function addFork(program: Command, done: Done): void {
-  withStore(program.command("fork"))
+  withWorkspace(withStore(program.command("fork")))
     .description("copy a session up to the end of a turn; prints the new id")
     .argument("<id[:turn]>", "the session, and a turn's number from 1 or its id (default: all of it)")
     .option("--session <ID>", "the new session's id")

@@ -1,9 +1,11 @@
 /** What commands have said, in files beside the log: whoever erases a record or a session means these, too. */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
 import type { LogEntry } from "@pawl/core";
 import { storePlaces } from "./place.ts";
+import { line } from "./style.ts";
 import { CommandFolder } from "./tools/command-folder.ts";
 import { jobId } from "./tools/job.ts";
 
@@ -13,6 +15,30 @@ export function keysOf(entries: readonly LogEntry[], session: string, call?: str
     if (entry.session !== session || entry.event.type !== "tool.entered") return [];
     return call === undefined || entry.event.call === call ? [entry.event.key] : [];
   });
+}
+
+/** Machines and their folders where commands of this session have left what they said, and where this one cannot remove it. */
+export function outputsElsewhere(
+  store: string | undefined,
+  entries: readonly LogEntry[],
+  session: string,
+  call?: string,
+): string[] {
+  const here = storePlaces(store).commands;
+  const places = entries.flatMap(({ session: of, event }) => {
+    if (of !== session || event.type !== "tool.entered" || (call !== undefined && event.call !== call)) return [];
+    const { site, key } = event;
+    // Other tools name the file that they change: that is nothing that was said.
+    if (site === undefined || basename(site.where) !== key) return [];
+    const folder = dirname(site.where);
+    return folder === here && site.host === hostname() ? [] : [`${site.host}, in ${line(dirname(folder), 300)}`];
+  });
+  return [...new Set(places)];
+}
+
+/** For whoever wanted it gone; empty where nothing is left. */
+export function elsewhereWords(places: readonly string[]): string[] {
+  return places.map((place) => `What commands have said is kept on ${place} (commands, spill) too: it goes only there`);
 }
 
 /** Returns how many files went. The small record of each command stays for its week: a recovery may ask whether it ran. */

@@ -1,7 +1,7 @@
 /** `pawl delete`: a session goes, once whoever asked for it has seen what that is. */
 import type { LogEntry, Runtime, SessionSummary } from "@pawl/core";
 import { addressOf } from "./address.ts";
-import { keysOf, removeOutputs } from "./command-output-files.ts";
+import { elsewhereWords, keysOf, outputsElsewhere, removeOutputs } from "./command-output-files.ts";
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { holdIdle } from "./idle-session.ts";
@@ -36,6 +36,8 @@ export function deleteSession(address: string, options: VisitOptions & ConsentOp
         : "";
     const words = `deleted session ${session}${rest}\n`;
     process.stdout.write(options.json ? `${JSON.stringify({ ok: true, session, forks, outputs })}\n` : words);
+    const elsewhere = read || options.json ? [] : elsewhereWords(outputsElsewhere(options.store, entries, session));
+    for (const each of elsewhere) process.stderr.write(`${wrapped(each, process.stderr)}\n`);
     return 0;
   });
 }

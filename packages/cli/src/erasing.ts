@@ -1,7 +1,7 @@
 /** `pawl erase ID SEQ`: the content of one record goes, for what should never have been recorded. The log stays whole. */
 import { erasePayloadOf, type LogEntry, type LogEvent, PawlError, type Runtime } from "@pawl/core";
 import { addressOf } from "./address.ts";
-import { keysOf, removeOutputs } from "./command-output-files.ts";
+import { elsewhereWords, keysOf, outputsElsewhere, removeOutputs } from "./command-output-files.ts";
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { readable } from "./readable.ts";
@@ -31,7 +31,10 @@ export function eraseRecord(address: string, seq: number, options: VisitOptions 
       event.type === "tool.settled" ? await removeOutputs(options.store, keysOf(entries, session, event.call)) : 0;
     const files = outputs > 0 ? ", its output beside the log, too" : "";
     told(options, { session, seq, type: event.type }, `is erased${files}`);
-    if (!options.json) process.stderr.write(leftWords(session, event, (await runtime.store.get(session))?.head.title));
+    const elsewhere =
+      event.type === "tool.settled" ? outputsElsewhere(options.store, entries, session, event.call) : [];
+    const title = (await runtime.store.get(session))?.head.title;
+    if (!options.json) process.stderr.write(leftWords(session, event, title, elsewhere));
     return 0;
   });
 }
@@ -62,11 +65,12 @@ async function wasErased({ store }: Runtime, session: string, seq: number): Prom
 }
 
 /** An erasure reaches one record; its words may have gone further. */
-function leftWords(session: string, event: LogEvent, title: string | undefined): string {
+function leftWords(session: string, event: LogEvent, title: string | undefined, elsewhere: readonly string[]): string {
   const begins = title === undefined ? "" : title.replace(/…$/, "");
   const titled = event.type === "input.accepted" && begins !== "" && inputText(event.content).trim().startsWith(begins);
   const lines = [
     ...(titled ? [`The session's title was made from it and still says: ${title}`] : []),
+    ...elsewhereWords(elsewhere),
     `What other records, exports and backups say of it is still there: look with pawl show ${session} --json`,
   ];
   return lines.map((each) => `${wrapped(each, process.stderr)}\n`).join("");

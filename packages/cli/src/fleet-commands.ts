@@ -1,8 +1,8 @@
 /** The commands by which one process hands over work and another does it. */
 import { type Command, InvalidArgumentError } from "commander";
-import { wholeNumber } from "./argument.ts";
+import { several, wholeNumber } from "./argument.ts";
 import { anyWay, withStore } from "./store-options.ts";
-import { withDriving } from "./turn-options.ts";
+import { withDriving, withWorkspace } from "./turn-options.ts";
 
 type Done = (code: number) => void;
 
@@ -14,7 +14,7 @@ export function addFleetCommands(program: Command, done: Done): void {
 }
 
 function addPost(program: Command, done: Done): void {
-  withStore(program.command("post"))
+  withWorkspace(withStore(program.command("post")))
     .description(
       "hand over what is to be done, and leave it to a worker or to whoever drives the session; prints its id",
     )
@@ -63,6 +63,11 @@ function addWorker(program: Command): void {
   withDriving(program.command("worker"))
     .description("drive whatever waits in a store, in each session's own folder, until SIGTERM")
     .option("--concurrency <N>", "sessions at once", atLeastOne, 4)
+    .option(
+      "--workspace <NAME>",
+      "the files that sessions need which were made with this name are here; several times for several",
+      several,
+    )
     .option("--grace <SECONDS>", "after a signal, how long what is in the middle of a step may go on", wholeNumber, 25)
     .option("--health <[HOST:]PORT>", "/livez and /readyz over HTTP (default host: 127.0.0.1)")
     .option("--telemetry <FILE>", "a module of yours that hears what happens, for example with @pawl/otel")
@@ -75,6 +80,7 @@ steps and ends with 0; with 11 where something was cut off, which the next worke
 
 Examples:
   pawl worker --mode accept-edits
+  pawl worker --workspace disk-7 --workspace builds
   pawl worker --store postgres://pawl@db.example/agents --concurrency 8 --health 8080`,
     )
     .action(async (options) => {

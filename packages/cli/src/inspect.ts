@@ -8,13 +8,14 @@ import {
   runFold,
   type SessionSummary,
   verify,
+  type WorkspaceWait,
   workspaceWait,
 } from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
 import { exitOfError, lawBroken } from "./exit.ts";
 import { addressNotes, commandLine, lastModel } from "./next-command.ts";
 import { readable } from "./readable.ts";
-import { columnsOf, counted, line, type Tone, toned, wrapped } from "./style.ts";
+import { columnsOf, counted, line, printable, type Tone, toned, wrapped } from "./style.ts";
 import { printEntry } from "./summary.ts";
 import { Timeline } from "./timeline.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
@@ -78,7 +79,7 @@ function printNext(
   const { head, lease } = summary;
   const waits = workspaceWait(summary);
   if (waits) {
-    print("warn", `it ${waitWords(waits)}; none that has it has taken it up.`);
+    printWorker(waits, options);
     if (head.openTurn === undefined) return;
   }
   if (head.openTurn !== undefined && lease)
@@ -97,6 +98,24 @@ function printNext(
   if (head.outcome === "context-full" || head.outcome === "overflow")
     command("warn", `  ${commandLine(["compact", session], [store])}`);
   for (const words of [`  ${lineOf("continue")}`, ...addressNotes(model)]) command("warn", words);
+}
+
+/** A name that a terminal would not show as it is, cannot be pasted either. */
+function printWorker(waits: WorkspaceWait, { store }: VisitOptions): void {
+  const { workspace } = waits;
+  const words = `it ${waitWords(waits)}; none that has it has taken it up.`;
+  if (printable(workspace) !== workspace || workspace.includes("\n")) return print("warn", words);
+  print("warn", `${words} Where its files are:`);
+  command(
+    "warn",
+    `  ${commandLine(
+      ["worker"],
+      [
+        ["--workspace", workspace],
+        ["--store", store],
+      ],
+    )}`,
+  );
 }
 
 /** One line on standard error, whatever was shown before. */

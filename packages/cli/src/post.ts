@@ -1,12 +1,13 @@
 /** `pawl post`: an input for a session that somebody else drives, now or later. */
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { isTaskSession, PawlError, type SessionFacts } from "@pawl/core";
+import { isTaskSession, PawlError, type SessionFacts, type SessionSummary, workspaceWait } from "@pawl/core";
 import { commandLine } from "./next-command.ts";
 import { openStore } from "./open-store.ts";
 import { workspaceFolder } from "./place.ts";
 import { type RunTarget, sessionOf, targetOf } from "./run-target.ts";
 import { line, toned } from "./style.ts";
+import { waitWords } from "./words.ts";
 
 export interface PostOptions {
   store?: string;
@@ -14,6 +15,8 @@ export interface PostOptions {
   session?: string;
   forkFrom?: string;
   cwd?: string;
+  /** What a new session needs. */
+  workspace?: string;
   steer?: boolean;
 }
 
@@ -28,7 +31,8 @@ export async function postPrompt(prompt: string, options: PostOptions): Promise<
     refuseTask(target);
     const { session, isNew } = await sessionOf(runtime, target, factsOf(target, prompt, options));
     const input = await session.post(options.steer ? "steer" : "input", prompt);
-    tell(options, { session: session.id, input, isNew, driven: (await session.summary())?.lease !== undefined });
+    const summary = await session.summary();
+    tell(options, { session: session.id, input, isNew, who: whoseTurn(summary) });
     return 0;
   } finally {
     await runtime.store.close();
@@ -41,15 +45,16 @@ function refuseTask(target: RunTarget): void {
     throw new PawlError("INVALID_INPUT", `session ${target.id} is a task of another; post to that one`);
 }
 
-function factsOf(target: RunTarget, prompt: string, { cwd }: PostOptions): SessionFacts {
+function factsOf(target: RunTarget, prompt: string, { cwd, workspace }: PostOptions): SessionFacts {
+  const needs = workspace === undefined ? {} : { workspace };
   if (target.kind === "known") {
     if (cwd !== undefined)
       throw new PawlError("INVALID_INPUT", `--cwd ${cwd}: session ${target.id} has its folder; leave it out`);
-    return {};
+    return needs;
   }
   // A fork works where its parent did.
-  if (target.kind === "fork" && cwd === undefined) return { title: line(prompt, 72) };
-  return { cwd: folderThere(cwd), title: line(prompt, 72) };
+  if (target.kind === "fork" && cwd === undefined) return { title: line(prompt, 72), ...needs };
+  return { cwd: folderThere(cwd), title: line(prompt, 72), ...needs };
 }
 
 /** A folder of the worker's machine, which may be another one. */
@@ -59,14 +64,19 @@ function folderThere(cwd: string | undefined): string {
   return cwd;
 }
 
+function whoseTurn(summary: SessionSummary | undefined): string {
+  if (summary?.lease) return "goes to whoever drives it";
+  const waits = summary && workspaceWait(summary);
+  return waits ? waitWords(waits) : "waits for a worker";
+}
+
 function tell(
   { json, store }: PostOptions,
-  { session, input, isNew, driven }: { session: string; input: string; isNew: boolean; driven: boolean },
+  { session, input, isNew, who }: { session: string; input: string; isNew: boolean; who: string },
 ): void {
   const { stdout, stderr } = process;
   if (json) return void stdout.write(`${JSON.stringify({ ok: true, session, input, isNew })}\n`);
   stdout.write(`${session}\n`);
   const follow = commandLine(["follow", session], [["--store", store]]);
-  const who = driven ? "goes to whoever drives it" : "waits for a worker";
   stderr.write(`${toned("quiet", `${isNew ? "new session, " : ""}${who}; to watch: ${follow}`, stderr)}\n`);
 }

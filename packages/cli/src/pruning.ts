@@ -1,6 +1,6 @@
 /** `pawl prune`: sessions that have had their time go, with what was kept of them beside the log. */
 import { collectBlobs, type Pruned, type PruneOptions, prune, type Runtime, type SessionSummary } from "@pawl/core";
-import { keysOf, removeOutputs } from "./command-output-files.ts";
+import { elsewhereWords, keysOf, outputsElsewhere, removeOutputs } from "./command-output-files.ts";
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { forksOf } from "./deletion.ts";
 import { exitOfOutcome } from "./exit.ts";
@@ -38,8 +38,11 @@ export function pruneSessions(options: PruneCommand): Promise<number> {
       process.stderr.write("nothing was deleted\n");
       return exitOfOutcome("aborted");
     }
-    const leaving = (summary: SessionSummary) => leave(runtime, summary, options.store);
+    const elsewhere = new Set<string>();
+    const leaving = (summary: SessionSummary) => leave(runtime, summary, options.store, elsewhere);
     const pruned = await prune(runtime, { ...policy, most, leaving } satisfies PruneOptions);
+    if (!json)
+      for (const each of elsewhereWords([...elsewhere])) process.stderr.write(`${wrapped(each, process.stderr)}\n`);
     return told(options, pruned, await collected(runtime, options, "delete"));
   });
 }
@@ -49,6 +52,7 @@ async function leave(
   runtime: Runtime,
   { session, parent }: SessionSummary,
   store: string | undefined,
+  elsewhere: Set<string>,
 ): Promise<() => Promise<void>> {
   // Damaged, it goes all the same.
   const { entries } = await readable(runtime, session);
@@ -57,6 +61,7 @@ async function leave(
     if ((await forksOf(runtime, session, (parent?.seq ?? 0) + 1)).length > 0) return;
     await forgetSnapshots(store, session, entries);
     await removeOutputs(store, keysOf(entries, session));
+    for (const place of outputsElsewhere(store, entries, session)) elsewhere.add(place);
   };
 }
 

@@ -13,6 +13,7 @@ import {
 import { addressOf, addressOrNew } from "./address.ts";
 import { forkPoint, type Place } from "./fork-point.ts";
 import { workspaceFolder } from "./place.ts";
+import { line } from "./style.ts";
 
 export type RunTarget =
   | { kind: "known"; id: string }
@@ -40,7 +41,29 @@ export async function targetOf(
   return id === undefined ? { kind: "new", ...given } : { kind: "known", id };
 }
 
+/** `facts` are those of a new one. Fails with INVALID_INPUT where a session is there that needs another workspace. */
 export async function sessionOf(
+  runtime: Runtime,
+  target: RunTarget,
+  facts: SessionFacts,
+): Promise<{ session: Session; isNew: boolean }> {
+  const held = await madeOrOpened(runtime, target, facts);
+  if (!held.isNew) await refuseOther(held.session, facts.workspace);
+  return held;
+}
+
+/** What a session needs stands in its first record: a word that changes nothing must not look as if it did. */
+async function refuseOther(session: Session, workspace: string | undefined): Promise<void> {
+  const needed = (await session.summary())?.head.workspace;
+  if (workspace === undefined || workspace === needed) return;
+  const has = needed === undefined ? "needs no workspace" : `needs workspace ${line(needed, 72)}`;
+  throw new PawlError(
+    "INVALID_INPUT",
+    `--workspace ${line(workspace, 72)}: session ${session.id} ${has}, for good; a fork may need another: pawl fork ${session.id} --workspace NAME`,
+  );
+}
+
+async function madeOrOpened(
   runtime: Runtime,
   target: RunTarget,
   facts: SessionFacts,

@@ -37,6 +37,8 @@ export interface RunOptions extends SetupOptions {
   store?: string;
   session?: string;
   forkFrom?: string;
+  /** What the new session needs. */
+  workspace?: string;
   json?: boolean;
   /** A file that names MCP servers besides those of the configuration. */
   mcpConfig?: string;
@@ -63,7 +65,11 @@ export function runPrompt(prompt: string, options: RunOptions): Promise<number> 
       );
     if (prompt.trim() === "")
       throw new PawlError("INVALID_INPUT", `the prompt is empty: ${JSON.stringify(prompt)}; say what is to be done`);
-    const { session, isNew } = await sessionOf(runtime, target, { cwd, title: line(prompt, 72) });
+    const { session, isNew } = await sessionOf(runtime, target, {
+      cwd,
+      title: line(prompt, 72),
+      ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
+    });
     const start: Begun["start"] = (agent, signal) => session.run(agent, prompt, { signal });
     return { session, isNew, prompt, before: await session.entries(), start };
   });

@@ -1,7 +1,7 @@
 /** The commands that drive a turn, or end one. */
 import type { Command } from "commander";
 import { anyWay, withStore } from "./store-options.ts";
-import { withModel, withSummary } from "./turn-options.ts";
+import { withModel, withSummary, withWorkspace } from "./turn-options.ts";
 
 type Done = (code: number) => void;
 
@@ -15,7 +15,7 @@ export function addTurnCommands(program: Command, done: Done): void {
 }
 
 function addRun(program: Command, done: Done): void {
-  withSummary(withModel(program.command("run")))
+  withSummary(withWorkspace(withModel(program.command("run"))))
     .description("run one turn in a folder")
     .argument("<prompt>", "what is to be done")
     .option("--session <ID>", "create this session, or go on with it (its id, or its name)")

@@ -52,6 +52,14 @@ export function withDriving(command: Command): Command {
     .addOption(new Option("--yes", "the same as --mode all").conflicts("mode"));
 }
 
+/** Of a session that is made, which machines may drive it. */
+export function withWorkspace(command: Command): Command {
+  return command.option(
+    "--workspace <NAME>",
+    "of a new session: only workers that are started with this name drive it (a fork: default its parent's)",
+  );
+}
+
 export function withSummary(command: Command): Command {
   return command.option(
     "--json",

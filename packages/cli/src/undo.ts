@@ -7,7 +7,7 @@ import { exitOfOutcome } from "./exit.ts";
 import { demandIdle } from "./idle-session.ts";
 import { latestHere } from "./latest.ts";
 import { leftJobWords } from "./left-jobs.ts";
-import { storeFolder, storePlaces } from "./place.ts";
+import { storeFolder, storeLocation, storePlaces } from "./place.ts";
 import { readable } from "./readable.ts";
 import { type Move, type Moved, moveTo, openMove, perform } from "./snapshot/move.ts";
 import { planFor } from "./snapshot/restore.ts";
@@ -61,7 +61,7 @@ export function redo(address: string | undefined, options: UndoOptions): Promise
     if (!last || !back)
       throw new PawlError(
         "INVALID_INPUT",
-        `session ${session} is not the outcome of an undo: there is nothing to redo`,
+        `session ${session} is not the outcome of an undo${whereUndone(options.store)}: there is nothing to redo`,
       );
     const { store } = runtime;
     const origin = await store.get(back.session);
@@ -171,9 +171,14 @@ export async function filesOf(
   if (!id || !shadow)
     throw new PawlError(
       "NOT_SUPPORTED",
-      `the snapshot ${JSON.stringify(snapshot)} was not taken by this store, ${base}`,
+      `what the folder held before that step was not kept in ${base}: it is where it was taken, on another machine or under another data folder; pawl rewind takes back the conversation alone`,
     );
   return { shadow, commit: id.commit };
+}
+
+/** What an undo led to is remembered where the files are. */
+function whereUndone(store: string | undefined): string {
+  return storeLocation(store).kind === "folder" ? "" : " that was done on this machine";
 }
 
 /** Files and what they were are on one machine; the conversation is wherever the store is. */

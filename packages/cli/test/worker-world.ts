@@ -56,8 +56,13 @@ export class Yard {
   }
 
   worker(...more: string[]): Running {
+    return this.workerOn({}, ...more);
+  }
+
+  /** With an environment as another machine has it. */
+  workerOn(env: NodeJS.ProcessEnv, ...more: string[]): Running {
     const model = ["--model", "openai-chat:scripted", "--base-url", this.#server.baseUrl("chat")];
-    return this.world.start(["worker", "--json", ...model, ...more, "--store", this.store]);
+    return this.world.start(["worker", "--json", ...model, ...more, "--store", this.store], env);
   }
 
   async pawl(...args: string[]): Promise<Ended> {

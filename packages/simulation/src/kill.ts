@@ -80,9 +80,16 @@ export async function measureRun({ seed, workers, url }: Pick<Rounds, "seed" | "
   return { ms: mean(({ ms }) => ms), lines: Math.round(mean(({ lines }) => lines)) };
 }
 
+/** `pawl run` makes none on a server. */
+async function makeTables(url: string): Promise<void> {
+  const { postgresStore } = await import("@pawl/postgres");
+  await (await postgresStore({ url })).close();
+}
+
 /** The folder of a round that failed is kept. `measure` undefined: nothing is killed. */
 export async function playRounds(rounds: Rounds, measure: Measure | undefined): Promise<Told[]> {
   const { numbers, seed, workers, url, stopped = () => false, onEnd = () => {} } = rounds;
+  if (url !== undefined) await makeTables(url);
   const next = numbers.values();
   const done: Told[] = [];
   const work = async () => {

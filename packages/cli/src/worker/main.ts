@@ -12,7 +12,7 @@ import { exitOfOutcome } from "../exit.ts";
 import { openStore } from "../open-store.ts";
 import { storeWords } from "../place.ts";
 import { setUp } from "../setup.ts";
-import { counted } from "../style.ts";
+import { counted, line } from "../style.ts";
 import { TaskWatch } from "../task-watch.ts";
 import { Attention } from "./attention.ts";
 import { Health } from "./health.ts";
@@ -24,6 +24,8 @@ export interface WorkerCommandOptions extends WorkbenchOptions {
   json?: boolean;
   /** Sessions at once. */
   concurrency: number;
+  /** Those whose files are here. */
+  workspace?: string[];
   /** Seconds. */
   grace: number;
   /** `[HOST:]PORT`. */
@@ -35,6 +37,7 @@ export interface WorkerCommandOptions extends WorkbenchOptions {
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export async function runWorker(options: WorkerCommandOptions): Promise<number> {
+  const { workspace: workspaces = [] } = options;
   // What is wrong with the model or its key is wrong for every session: said now, not session by session.
   const { chosen, config, notices } = await setUp(options, process.cwd());
   const runtime = await openStore(options.store, { concurrency: options.concurrency });
@@ -59,6 +62,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<number> 
     runtime,
     agent: (session) => bench.agent(session),
     concurrency: options.concurrency,
+    workspaces,
     ...(runtime.wake ? { wake: runtime.wake } : {}),
     on: (event) => hear(event, { bench, journal, attention, departure, telemetry }),
   });
@@ -71,9 +75,14 @@ export async function runWorker(options: WorkerCommandOptions): Promise<number> 
   ends.defer(() => health?.close());
   journal.say("strong", `worker on ${storeWords(options.store)}`);
   const { mode } = config.values;
-  const places = `${counted(options.concurrency, "session")} at once, ${chosen.word}, mode ${mode}`;
+  const places = `${counted(options.concurrency, "session")} at once, ${chosen.word}, mode ${mode}, ${hasWords(workspaces)}`;
   journal.say("quiet", health ? `${places}, health on ${health.url}` : places);
   return await left(worker, departure, journal, options.grace);
+}
+
+function hasWords(workspaces: readonly string[]): string {
+  if (workspaces.length === 0) return "no workspace";
+  return `workspace ${workspaces.map((workspace) => line(workspace, 72)).join(", ")}`;
 }
 
 interface Ears {

@@ -15,6 +15,7 @@ import type { ConnectedServers } from "../mcp/servers.ts";
 import { hostsOfInputs } from "../named-hosts.ts";
 import { storeFolder } from "../place.ts";
 import { type Setup, type SetupOptions, sandboxOf, setUp } from "../setup.ts";
+import { line } from "../style.ts";
 import type { TaskWatch } from "../task-watch.ts";
 
 export interface WorkbenchOptions extends SetupOptions {
@@ -62,7 +63,7 @@ export class Workbench {
   async agent(session: Session): Promise<Agent> {
     const head = (await session.summary())?.head;
     this.#seats.set(session.id, { cwd: head?.cwd ?? "", ...(head?.title === undefined ? {} : { title: head.title }) });
-    const cwd = folderHere(head?.cwd);
+    const cwd = folderHere(head ?? {});
     const setup = await setUp(this.#options, cwd);
     const dir = storeFolder(this.#options.store);
     const sandbox = await sandboxOf(setup, cwd, dir);
@@ -136,9 +137,11 @@ async function end(servers: Promise<ConnectedServers | undefined>): Promise<void
   await (await servers.catch(() => undefined))?.close();
 }
 
-function folderHere(cwd: string | undefined): string {
+function folderHere({ cwd, workspace }: { cwd?: string; workspace?: string }): string {
   if (cwd === undefined)
     throw new PawlError("NOT_SUPPORTED", "it names no folder to work in; a session gets one with pawl post --cwd DIR");
   if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return cwd;
-  throw new PawlError("NOT_SUPPORTED", `its folder ${cwd} is not on this machine; left to a worker that has it`);
+  // Of the two words, the one that was said of this machine is the wrong one.
+  const has = workspace === undefined ? "" : `, which has the workspace ${line(workspace, 72)} all the same`;
+  throw new PawlError("NOT_SUPPORTED", `its folder ${cwd} is not on this machine${has}; left to a worker that has it`);
 }
