@@ -76,6 +76,12 @@ function strictUrl(url: string): string {
 
 /** One that is refused in the middle of its greeting is left by the pool as it is: the server would wait a minute for its next word. */
 class Connecting extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    // Between a pool's hands nobody listens, and a connection that ends just then would end the process.
+    this.on("error", () => {});
+  }
+
   override connect(): Promise<this>;
   override connect(callback: (error?: Error) => void): void;
   override connect(callback?: (error?: Error) => void): Promise<this> | undefined {
