@@ -4,6 +4,7 @@ import {
   type LogEntry,
   openSession,
   type PawlError,
+  type PendingApproval,
   type QueuedInput,
   runFold,
   type SessionSummary,
@@ -12,14 +13,15 @@ import {
   workspaceWait,
 } from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
+import { holderWords } from "./driver-watch.ts";
 import { exitOfError, lawBroken } from "./exit.ts";
 import { addressNotes, commandLine, lastModel } from "./next-command.ts";
 import { readable } from "./readable.ts";
-import { columnsOf, counted, line, printable, type Tone, toned, wrapped } from "./style.ts";
+import { columnsOf, counted, line, moment, printable, type Tone, toned, wrapped } from "./style.ts";
 import { printEntry } from "./summary.ts";
 import { Timeline } from "./timeline.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
-import { booksWords, inputText, waitWords } from "./words.ts";
+import { booksWords, callWords, inputText, waitWords } from "./words.ts";
 
 const out = process.stdout;
 
@@ -43,9 +45,14 @@ export function showSession(address: string, options: VisitOptions): Promise<num
     }
     if (!options.json) {
       printBooks(entries);
-      printWaiting(await (await openSession(runtime, id)).queue());
+      const session = await openSession(runtime, id);
       const summary = await runtime.store.get(id);
-      if (summary) printNext(await calledBy(runtime, address, id), summary, entries, options);
+      printWaiting(await session.queue(), summary);
+      if (summary) {
+        const called = await calledBy(runtime, address, id);
+        if (printNext(called, summary, entries, options) === "driven")
+          printAsked(called, await session.pendingApprovals(), options);
+      }
     }
     return damage ? tellDamage(id, entries, damage) : 0;
   });
@@ -60,13 +67,25 @@ function printBooks(entries: readonly LogEntry[]): void {
 }
 
 /** Posted, and in no turn yet. */
-function printWaiting(queue: readonly QueuedInput[]): void {
+function printWaiting(queue: readonly QueuedInput[], { waitingSince }: Partial<SessionSummary> = {}): void {
   if (queue.length === 0) return;
-  print("warn", `${counted(queue.length, "input")} not begun: the next run, resume or continue takes it up first.`);
+  const since = waitingSince === undefined ? "" : ` since ${moment(waitingSince)}`;
+  const who = "a worker, or the next run, resume or continue, takes it up first.";
+  print("warn", `${counted(queue.length, "input")} not begun${since}: ${who}`);
   for (const { id, kind, content } of queue) {
     const head = `  ${id} ${kind}: `;
     print("quiet", `${head}${line(inputText(content), Math.max(20, columnsOf(out) - head.length))}`);
   }
+}
+
+/** A driver that waits for a person goes on with the answer. */
+function printAsked(session: string, questions: readonly PendingApproval[], { store }: VisitOptions): void {
+  const [first] = questions;
+  if (!first) return;
+  const more = questions.length > 1 ? ` and ${counted(questions.length - 1, "question")} more` : "";
+  const call = callWords(first.tool, first.input, 100);
+  print("warn", `it waits for an answer, since ${moment(first.askedAt)}: ${call}${more}. To see it whole and answer:`);
+  command("warn", `  ${commandLine(["answer", session], [["--store", store]])}`);
 }
 
 /** What can be done with a session that stands still before its end. */
@@ -75,29 +94,36 @@ function printNext(
   summary: SessionSummary,
   entries: readonly LogEntry[],
   options: VisitOptions,
-): void {
+): "driven" | undefined {
   const { head, lease } = summary;
   const waits = workspaceWait(summary);
   if (waits) {
     printWorker(waits, options);
-    if (head.openTurn === undefined) return;
+    if (head.openTurn === undefined) return undefined;
   }
-  if (head.openTurn !== undefined && lease)
-    return print("strong", `running, by process ${lease.holder.pid} on ${lease.holder.host}`);
+  if (head.openTurn !== undefined && lease) {
+    print("strong", `running, by ${holderWords(lease.holder)}`);
+    return "driven";
+  }
   const model = lastModel(entries);
   const store: [string, string | undefined] = ["--store", options.store];
   const lineOf = (verb: string) => commandLine([verb, session], [["--model", model], store]);
   if (head.openTurn !== undefined) {
     const where = waits ? ", on a machine that has the workspace" : "";
-    print("warn", `interrupted: its process is gone, nothing recorded is lost. To go on inside the turn${where}:`);
+    print(
+      "warn",
+      `interrupted: its process is gone, nothing recorded is lost. A worker goes on inside the turn${where}, or:`,
+    );
     for (const words of [`  ${lineOf("resume")}`, ...addressNotes(model)]) command("warn", words);
-    return print("quiet", "A new `pawl run --session`, or `pawl continue`, closes it first.");
+    print("quiet", "A new `pawl run --session`, or `pawl continue`, closes it first.");
+    return undefined;
   }
-  if (head.outcome === undefined || head.outcome === "completed") return;
+  if (head.outcome === undefined || head.outcome === "completed") return undefined;
   print("warn", `the last turn ended as ${head.outcome}. To go on from there:`);
   if (head.outcome === "context-full" || head.outcome === "overflow")
     command("warn", `  ${commandLine(["compact", session], [store])}`);
   for (const words of [`  ${lineOf("continue")}`, ...addressNotes(model)]) command("warn", words);
+  return undefined;
 }
 
 /** A name that a terminal would not show as it is, cannot be pasted either. */

@@ -79,6 +79,8 @@ function statusOf(session: SessionSummary): string {
   const { head, lease } = session;
   if (workspaceWait(session)) return "waiting";
   if (head.openTurn !== undefined) return lease ? "running" : "interrupted";
+  // What was posted and not begun says more than how the turn before ended.
+  if (session.waitingSince !== undefined) return "waiting";
   return head.outcome ?? "new";
 }
 

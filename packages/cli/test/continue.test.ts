@@ -84,7 +84,7 @@ test("show names the inputs that wait, as they stand after an edit, by the ids t
   const { stdout } = await world.pawl(["show", "s", "--store", world.store]);
   assert.match(
     stdout,
-    /\n2 inputs not begun: the next run, resume or continue takes it up first\.\n {2}later prompt: Then write the tests\n {2}hint steer: Be brief\n$/,
+    /\n2 inputs not begun since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: a worker, or the next run, resume or continue, takes it up first\.\n {2}later prompt: Then write the tests\n {2}hint steer: Be brief\n$/,
   );
 });
 

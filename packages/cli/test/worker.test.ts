@@ -65,6 +65,7 @@ for (const [name, ground] of [
       const session = await place.post("say hi");
       const follower = place.world.start(["follow", session, "--store", place.store]);
       await follower.said(/what was posted waits for a worker/);
+      assert.match((await place.pawl("sessions")).stdout, / waiting +say hi\n$/);
       const worker = place.worker("--yes");
       const { code, stdout, stderr } = await follower.ended;
       assert.equal(code, 0, stderr);
@@ -129,10 +130,17 @@ for (const [name, ground] of [
       const first = place.worker("--grace", "1000");
       const session = await place.post("make it");
       await told(first, "asked", session);
+      const shown = await place.pawl("show", session);
+      assert.match(
+        shown.stdout,
+        /\nrunning, by process \d+ on .*\nit waits for an answer, since \d{4}.*: bash echo made > made\.txt/,
+      );
+      assert.match(shown.stdout, new RegExp(`\\n  pawl answer ${session}`));
       first.kill("SIGTERM");
       const { code, stderr } = await first.ended;
       assert.equal(code, 0, stderr);
-      assert.match(stderr, /what waits for an answer \(1 session\)/);
+      assert.match(stderr, /what waits for an answer \(1 session\) is there for the next worker\n$/);
+      assert.doesNotMatch(first.lines.join("\n"), /store-away/);
       assert.equal((await place.pawl("answer", session, "no", "--reason", "not here")).code, 0);
       const second = place.worker();
       await told(second, "released", session);

@@ -51,7 +51,10 @@ const words: { readonly [state: string]: readonly [ErrorCode, string] } = {
   "28P01": ["STORE_UNAVAILABLE", "it refuses the password; correct the URL"],
   "28000": ["STORE_UNAVAILABLE", "it refuses the user; correct the URL or its pg_hba.conf"],
   "3D000": ["STORE_UNAVAILABLE", "there is no such database; create it, or correct the URL"],
-  "42501": ["STORE_UNAVAILABLE", "the user may not do this; grant it, or name another user"],
+  "42501": [
+    "STORE_UNAVAILABLE",
+    "the user may not do this; grant it (`pawl migrate --grant ROLE`), or name another user",
+  ],
   "25006": ["STORE_UNAVAILABLE", "it only reads (a standby?); name the primary"],
   "42P01": ["STORE_UNAVAILABLE", "a table is missing; `pawl migrate` makes what is missing"],
   "3F000": ["STORE_UNAVAILABLE", "the schema is missing; `pawl migrate` makes it"],
@@ -63,19 +66,33 @@ const words: { readonly [state: string]: readonly [ErrorCode, string] } = {
   XX002: ["CORRUPT", "an index is damaged; REINDEX, or restore a backup"],
 };
 
+/** What has no code, or one of many of its kind. */
+const known: readonly (readonly [said: RegExp, words: string])[] = [
+  [/client password must be a string/i, "it asks for a password and none was given; name it in the URL"],
+  [/does not support SSL connections/i, "it speaks no TLS; leave sslmode out, or set it up there"],
+  [
+    /^(DEPTH_ZERO_)?SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|CERT_(HAS_EXPIRED|UNTRUSTED)|ALTNAME_INVALID/,
+    "its certificate cannot be trusted; name its authority's file with sslrootcert=FILE, or trust anyone with sslmode=no-verify",
+  ],
+];
+
 /** A {@link PawlError} stays what it is. */
 export function storeFault(error: unknown): PawlError {
   if (isPawlError(error)) return error;
   const { code = "" } = (error ?? {}) as { code?: string };
   const said = textOf(error);
   if (poolerWords.test(said.replace(/^\w{5}: /, ""))) return poolerBetween(said, { cause: error });
-  const known = words[code];
-  if (known) return new PawlError(known[0], `PostgreSQL: ${known[1]} (${said})`, { cause: error });
-  const what =
+  const [errorCode, what] = words[code] ?? ["STORE_UNAVAILABLE", saidWords(code, said)];
+  if (what) return new PawlError(errorCode, `PostgreSQL: ${what} (${said})`, { cause: error });
+  const which =
     prospectOf(error) === "final"
       ? "PostgreSQL did not do what was asked"
       : "PostgreSQL cannot be reached, or ended the connection";
-  return new PawlError("STORE_UNAVAILABLE", `${what} (${said}); look at the server, then try again`, { cause: error });
+  return new PawlError("STORE_UNAVAILABLE", `${which} (${said}); look at the server, then try again`, { cause: error });
+}
+
+function saidWords(code: string, said: string): string | undefined {
+  return known.find(([pattern]) => pattern.test(code) || pattern.test(said))?.[1];
 }
 
 export function poolerBetween(seen: string, options?: ErrorOptions): PawlError {

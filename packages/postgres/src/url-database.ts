@@ -25,14 +25,14 @@ const endMs = 1_000;
 
 export function urlDatabase(url: string, { connections = 10, mode, timers, answerMs }: UrlOptions): Database {
   const shared = {
-    connectionString: url,
+    connectionString: strictUrl(url),
     connectionTimeoutMillis: Math.min(connectMs, answerMs),
     keepAlive: true,
     application_name: "pawl",
     // A pooler refuses settings that it does not know.
     ...(mode === "own" ? { lock_timeout: lockMsOf(answerMs) } : {}),
   };
-  const pool = new pg.Pool({ ...shared, max: connections, idleTimeoutMillis: 0 });
+  const pool = new pg.Pool({ ...shared, Client: Connecting, max: connections, idleTimeoutMillis: 0 });
   const clients = new Set<object>();
   const idle = new Set<object>();
   pool.on("connect", (client) => void clients.add(client));
@@ -60,6 +60,36 @@ export function urlDatabase(url: string, { connections = 10, mode, timers, answe
       cancel();
     },
   };
+}
+
+/**
+ * The client takes these three for `verify-full`, and warns on standard error that it will not for ever: said outright, they stay
+ * as strict as they are.
+ */
+function strictUrl(url: string): string {
+  return /[?&]uselibpqcompat=/.test(url)
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
+}
+
+/** One that is refused in the middle of its greeting is left by the pool as it is: the server would wait a minute for its next word. */
+class Connecting extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    // Between a pool's hands nobody listens, and a connection that ends just then would end the process.
+    this.on("error", () => {});
+  }
+
+  override connect(): Promise<this>;
+  override connect(callback: (error?: Error) => void): void;
+  override connect(callback?: (error?: Error) => void): Promise<this> | undefined {
+    if (!callback) return super.connect() as unknown as Promise<this>;
+    super.connect((error?: Error) => {
+      if (error) hangUp(this);
+      callback(error);
+    });
+    return undefined;
+  }
 }
 
 /** A statement is prepared once a connection. There are as many as this package has texts. */

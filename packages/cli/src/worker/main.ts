@@ -64,7 +64,8 @@ export async function runWorker(options: WorkerCommandOptions): Promise<number> 
     concurrency: options.concurrency,
     workspaces,
     ...(runtime.wake ? { wake: runtime.wake } : {}),
-    on: (event) => hear(event, { bench, journal, attention, departure, telemetry }),
+    // What follows from our own end is nobody's news: the store is not away, we have closed it.
+    on: (event) => departure.isOver || hear(event, { bench, journal, attention, departure, telemetry }),
   });
   const health = await healthOf(options, worker, departure, () => runtime.store.resolveName("readyz")).catch(
     async (error: unknown) => {
@@ -140,6 +141,9 @@ class Departure {
     return this.#count > 0;
   }
 
+  /** We have left, and said what was cut off. */
+  isOver = false;
+
   /** A second signal, or only people are waited for. */
   get early(): Promise<void> {
     return Promise.race([this.#hurried.promise, this.#people.promise]);
@@ -185,6 +189,7 @@ async function left(worker: Worker, departure: Departure, journal: Journal, grac
     journal.say("quiet", `leaving: ${what}; a second signal leaves at once`);
   }
   await Promise.race([worker.drain({ graceMs: grace * 1000 }), departure.early]);
+  departure.isOver = true;
   const { busy } = departure;
   if (busy.length === 0) {
     const rest = worker.driving.length;
