@@ -31,6 +31,8 @@ export function outputsElsewhere(
     // Other tools name the file that they change: that is nothing that was said.
     if (site === undefined || basename(site.where) !== key) return [];
     const folder = dirname(site.where);
+    // The machine is called differently by now, or the store was moved: it is here.
+    if (existsSync(join(here, key))) return [];
     return folder === here && site.host === hostname() ? [] : [`${site.host}, in ${line(dirname(folder), 300)}`];
   });
   return [...new Set(places)];
