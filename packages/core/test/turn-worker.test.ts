@@ -181,6 +181,53 @@ describe("a worker", () => {
     await driver.drain();
   });
 
+  test("drained while a session is being parked, it keeps neither the lease nor a timer", {
+    timeout: 20_000,
+  }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1);
+    assert.ok(one);
+    const [asked, gate] = [deferred(), deferred()];
+    const mailbox = async (session: string) => {
+      asked.resolve();
+      await gate.promise;
+      return world.store.mailbox(session);
+    };
+    const store = new Proxy(world.store, {
+      get(target, name) {
+        const member: unknown = name === "mailbox" ? mailbox : Reflect.get(target, name);
+        return typeof member === "function" ? (member.bind(target) as unknown) : member;
+      },
+    });
+    const agent = () => Promise.reject(new Error("no agent for this one"));
+    const driver = createWorker({ runtime: world.process(store), agent });
+    await world.effects.run(asked.promise);
+    const drained = driver.drain();
+    await world.effects.settle();
+    gate.resolve();
+    await world.effects.run(drained);
+    assert.equal((await one.summary())?.lease, undefined);
+    assert.equal(world.effects.waiting, 0);
+  });
+
+  test("who hears of errors and throws stops nothing", { timeout: 20_000 }, async () => {
+    const world = new TurnWorld();
+    const [one] = await sessions(world, 1);
+    assert.ok(one);
+    let asked = 0;
+    const agent = () => {
+      asked += 1;
+      if (asked === 1) throw new Error("no agent for this one");
+      return agentOf([answer()]);
+    };
+    const onError = () => {
+      throw new Error("who hears of it fails");
+    };
+    const driver = worker(world, agent, { onError });
+    await until(world, async () => (await ended(one)) === 1);
+    await driver.drain();
+  });
+
   test("a post that nobody waits for is not claimed in a loop", { timeout: 20_000 }, async () => {
     const world = new TurnWorld();
     const [one] = await sessions(world, 1, 0);

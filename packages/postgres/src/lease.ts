@@ -8,6 +8,7 @@
  *    drives, whose person has been waiting for longest.
  */
 import { randomUUID } from "node:crypto";
+import { isPawlError } from "@pawl/core";
 import {
   type ClaimOptions,
   type Holder,
@@ -178,14 +179,30 @@ export class Leases {
       return rows.map((row) => ({ session: String(row["id"]), epoch: Number(row["epoch"]) }));
     });
     if (claims.length >= limit) return claims;
-    const rows = await link.run(() => link.query(doubtful(workspaces), [now(), holder.host, wanted]));
-    for (const row of rows) {
-      if (claims.length >= limit) break;
-      if (row["late"] !== true && !this.#isGone(row)) continue;
-      const session = String(row["id"]);
-      const answer = await this.acquire(session, holder, ttlMs);
-      if (answer.granted) claims.push({ session, epoch: answer.epoch });
+    try {
+      const rows = await link.run(() => link.query(doubtful(workspaces), [now(), holder.host, wanted]));
+      for (const row of rows) {
+        if (claims.length >= limit) break;
+        if (row["late"] !== true && !this.#isGone(row)) continue;
+        const session = String(row["id"]);
+        const epoch = await this.#takeOver(session, holder, ttlMs);
+        if (epoch !== undefined) claims.push({ session, epoch });
+      }
+    } catch (error) {
+      // What has been granted is driven: unheard of, it would lie there for as long as its lease.
+      if (claims.length === 0) throw error;
     }
     return claims;
+  }
+
+  /** Undefined where somebody was faster, or it has been deleted. */
+  async #takeOver(session: string, holder: Holder, ttlMs: number): Promise<number | undefined> {
+    try {
+      const answer = await this.acquire(session, holder, ttlMs);
+      return answer.granted ? answer.epoch : undefined;
+    } catch (error) {
+      if (isPawlError(error, "SESSION_NOT_FOUND")) return undefined;
+      throw error;
+    }
   }
 }

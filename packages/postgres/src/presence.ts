@@ -63,6 +63,8 @@ export class Presence {
   #waiting = false;
   #forgiving = false;
   #cancelBeat = () => {};
+  /** What is due, so that nothing of a closed store keeps its process. */
+  readonly #due = new Set<() => void>();
 
   constructor(link: Link, timers: Timers, channel: string, events: PresenceEvents) {
     this.#link = link;
@@ -137,7 +139,7 @@ export class Presence {
 
   /** With an answer it is asked again; without one it has been thrown away. */
   #beat(reserved: Reserved): void {
-    this.#cancelBeat = this.#timers.after(beatMs, () => {
+    this.#cancelBeat = this.#after(beatMs, () => {
       reserved.query("SELECT 1").then(
         () => {
           if (this.#reserved === reserved) this.#beat(reserved);
@@ -164,14 +166,14 @@ export class Presence {
 
   /** As long as it is our connection: an odd answer must not leave us in the dark. */
   #relight(reserved: Reserved): void {
-    this.#timers.after(againMs, () => {
+    this.#after(againMs, () => {
       if (this.#reserved !== reserved || this.#ended) return;
       this.#light(reserved).catch(() => this.#relight(reserved));
     });
   }
 
   #judgeAgain(reserved: Reserved): void {
-    this.#timers.after(forgivingMs, () => {
+    this.#after(forgivingMs, () => {
       if (this.#reserved === reserved) this.#forgiving = false;
     });
   }
@@ -188,11 +190,24 @@ export class Presence {
   #again(ms = againMs): void {
     if (this.#ended || this.#waiting) return;
     this.#waiting = true;
-    this.#timers.after(ms, () => {
+    this.#after(ms, () => {
       this.#waiting = false;
       this.#opening = this.#connect();
       this.#opening.catch(() => {});
     });
+  }
+
+  #after(ms: number, fn: () => void): () => void {
+    const end = this.#timers.after(ms, () => {
+      this.#due.delete(cancel);
+      fn();
+    });
+    const cancel = () => {
+      this.#due.delete(cancel);
+      end();
+    };
+    this.#due.add(cancel);
+    return cancel;
   }
 
   async #release(): Promise<void> {
@@ -203,8 +218,8 @@ export class Presence {
 
   async end(): Promise<void> {
     this.#ended = true;
-    this.#cancelBeat();
     await this.#opening?.catch(() => {});
     await this.#release();
+    for (const cancel of this.#due) cancel();
   }
 }

@@ -41,7 +41,10 @@ export interface WorkerOptions {
   wake?(notify: () => void): () => void;
   /** Hears what happens, as it happens. What it throws is nobody's. */
   on?(event: WorkerEvent): void;
-  /** Hears of what stopped a claim: a session that cannot be driven, or a store that is away (then without a session). */
+  /**
+   * Hears of what stopped a claim: a session that cannot be driven, or a store that is away (then without a session). What it
+   * throws is nobody's.
+   */
   onError?(error: unknown, session?: string): void;
 }
 
@@ -136,7 +139,7 @@ class SessionWorker implements Worker {
   }
 
   async #claim(): Promise<void> {
-    const { runtime, pollMs, workspaces, onError } = this.#with;
+    const { runtime, pollMs, workspaces } = this.#with;
     const { store, effects, holder } = runtime;
     let waitMs = pollMs * (0.5 + effects.random());
     try {
@@ -150,7 +153,7 @@ class SessionWorker implements Worker {
     } catch (error) {
       waitMs = Math.max(waitMs, awayMs);
       if (isAway(error)) this.#unreached(error);
-      onError?.(error);
+      this.#complain(error);
     }
     if (!this.#handover.signal.aborted) this.#cancel = effects.timers.after(waitMs, () => this.#look());
   }
@@ -172,8 +175,8 @@ class SessionWorker implements Worker {
   }
 
   async #drive(session: string, lease: DriverLease): Promise<void> {
-    const { runtime, agent, onError } = this.#with;
-    const { store, effects } = runtime;
+    const { runtime, agent } = this.#with;
+    const { store } = runtime;
     const drive = new ToldDrive(session, this.#with.on && ((event) => this.#tell(event)));
     let failure: { error: unknown } | undefined;
     try {
@@ -185,19 +188,21 @@ class SessionWorker implements Worker {
       failure = { error };
       if (isAway(error)) this.#unreached(error);
       // Taken over: whoever did goes on, and there is nothing to give back.
-      if (!isPawlError(error, "FENCED")) onError?.(error, session);
+      if (!isPawlError(error, "FENCED")) this.#complain(error, session);
     }
-    if (isAway(failure?.error)) {
-      // Told when it happens: what the store says meanwhile comes after it.
-      await drive.over(false, failure);
-      // A store that answers a claim, and not what follows from it, is not asked in a loop either.
-      await pause(effects.timers, awayMs, this.#handover.signal);
-      return void (await lease.release().catch(() => {}));
-    }
+    if (isAway(failure?.error)) return this.#leaveAway(drive, failure, lease);
     const parks = !drive.feed.recorded && !this.#handover.signal.aborted;
     if (!parks) await lease.release().catch(() => {});
     await drive.over(parks, failure);
     if (parks) await this.#park(session, lease);
+  }
+
+  /** Told at once: by the end of the wait the store may be back already. */
+  async #leaveAway(drive: ToldDrive, failure: { error: unknown } | undefined, lease: DriverLease): Promise<void> {
+    await drive.over(false, failure);
+    // A store that answers a claim, and not what follows from it, is not asked in a loop either.
+    await pause(this.#with.runtime.effects.timers, awayMs, this.#handover.signal);
+    await lease.release().catch(() => {});
   }
 
   #tell(event: WorkerEvent): void {
@@ -205,6 +210,14 @@ class SessionWorker implements Worker {
       this.#with.on?.(event);
     } catch {
       // Whoever listens must not stop what they listen to.
+    }
+  }
+
+  #complain(error: unknown, session?: string): void {
+    try {
+      this.#with.onError?.(error, session);
+    } catch {
+      // Thrown on, it would end the process, and every turn that is driven here.
     }
   }
 
@@ -223,9 +236,14 @@ class SessionWorker implements Worker {
 
   async #park(session: string, lease: DriverLease): Promise<void> {
     lease.rest();
-    const parking = new Parking(this.#with.runtime, session, lease, () => this.#parked.delete(session));
+    const parking = new Parking(this.#with.runtime, session, lease, () => {
+      // By now it may be another claim of the same session that is parked.
+      if (this.#parked.get(session) === parking) this.#parked.delete(session);
+    });
     this.#parked.set(session, parking);
     await parking.begin();
+    // Drained meanwhile, perhaps before it stood among those that are given back.
+    if (this.#handover.signal.aborted) await parking.leave();
   }
 }
 
@@ -297,6 +315,7 @@ class Parking {
   readonly #session: string;
   readonly #lease: DriverLease;
   readonly #left: () => void;
+  #over = false;
   #end: () => void = () => {};
 
   constructor(runtime: Runtime, session: string, lease: DriverLease, left: () => void) {
@@ -309,6 +328,7 @@ class Parking {
   async begin(): Promise<void> {
     const { store, effects } = this.#runtime;
     const known = await this.#newest().catch(() => 0);
+    if (this.#over) return;
     const cancel = effects.timers.after(limit.leaseMs, () => this.forget());
     const endWatch = store.watch(this.#session, () => {
       void this.#leaveFor(known).catch(() => {});
@@ -335,6 +355,7 @@ class Parking {
   }
 
   forget(): void {
+    this.#over = true;
     this.#end();
     this.#left();
   }
