@@ -2,7 +2,7 @@
  * The faults have stopped: what rare things have left behind comes to an end, too. Workers finish what waits and go home, holes
  * are refused, read around and mended, watchers have seen everything.
  */
-import { checkSession, exportSession, forkSession, isPawlError, Session, type Store } from "@pawl/core";
+import { checkSession, exportSession, forkSession, isPawlError, isTaskSession, Session, type Store } from "@pawl/core";
 import type { Fate } from "./fate.ts";
 import type { People } from "./people.ts";
 import type { Referee } from "./referee.ts";
@@ -70,7 +70,8 @@ async function withWork({ referee, store, town }: Stage): Promise<string[]> {
   const [process] = town.processes;
   if (!process) return busy;
   for (const session of referee.sessions) {
-    if (referee.witness.isHoled(session)) continue;
+    // A task is driven from inside its call; where that is over, it stands still until somebody drives it by its id.
+    if (referee.witness.isHoled(session) || isTaskSession(session)) continue;
     const open = (await store.get(session))?.head.openTurn !== undefined;
     // As anybody sees it, and without a call that takes time.
     const queue = await new Session({ ...process.runtime, store }, session).queue();
