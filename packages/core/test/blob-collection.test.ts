@@ -5,18 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { collectBlobs } from "../src/doctor/blob-collection.ts";
-import { memoryStore } from "../src/store/memory.ts";
 import { sqliteStore } from "../src/store/sqlite.ts";
 import type { Store } from "../src/store/store.ts";
-import { FakeEffects, fakeHolder } from "../src/testing/fake.ts";
+import { type FakeEffects, fakeHolder } from "../src/testing/fake.ts";
 import { createSession, forkSession, TestDriver } from "../src/testing/store-world.ts";
+import { ground } from "./ground.ts";
 
 const root = await mkdtemp(join(tmpdir(), "pawl-blobs-"));
 after(() => rm(root, { recursive: true, force: true }));
 const day = 86_400_000;
 
 async function scene(open: (effects: FakeEffects) => Store | Promise<Store>) {
-  const effects = new FakeEffects();
+  const effects = ground().effects();
   effects.time = Date.UTC(2030, 0, 1);
   const store = await open(effects);
   return { effects, store, runtime: { store, effects, holder: fakeHolder() } };
@@ -28,8 +28,9 @@ async function there(store: Store, names: readonly string[]): Promise<boolean[]>
   return Promise.all(names.map(async (name) => (await store.getBlob(name)) !== undefined));
 }
 
+const onGround = (effects: FakeEffects) => ground().open({ effects });
 const stores: { [name: string]: (effects: FakeEffects) => Store | Promise<Store> } = {
-  memory: ({ clock }) => memoryStore({ clock }),
+  [ground().name]: onGround,
   sqlite: ({ clock, timers }) => sqliteStore({ dir: join(root, "store"), clock, timers, isAlive: () => true }),
 };
 
@@ -60,7 +61,7 @@ for (const [name, open] of Object.entries(stores)) {
 
 describe("beside workers", () => {
   test("a session that moves to the front of the list while it is walked is looked at all the same", async () => {
-    const { store, effects, runtime } = await scene(({ clock }) => memoryStore({ clock }));
+    const { store, effects, runtime } = await scene(onGround);
     const blob = await put(store, 1);
     for (const session of ["named", "b", "c"]) {
       await createSession(store, session, session === "named" ? `see ${blob}` : "nothing");
@@ -89,7 +90,7 @@ describe("beside workers", () => {
   });
 
   test("what is put again while it is looked for stays; where a log cannot be read, all stays", async () => {
-    const { store, effects, runtime } = await scene(({ clock }) => memoryStore({ clock }));
+    const { store, effects, runtime } = await scene(onGround);
     const blob = await put(store, 1);
     await createSession(store, "s");
     effects.advance(2 * day);
@@ -109,7 +110,7 @@ describe("beside workers", () => {
   });
 
   test("a name that begins inside of a longer row of digits is one", async () => {
-    const { store, effects, runtime } = await scene(({ clock }) => memoryStore({ clock }));
+    const { store, effects, runtime } = await scene(onGround);
     const blob = await put(store, 1);
     await createSession(store, "s", `0${blob}`);
     effects.advance(2 * day);

@@ -8,10 +8,11 @@ import { after, test } from "node:test";
 import postgres from "postgres";
 import { commandsOf } from "../../cli/test/supervisor-machine.ts";
 import { CrashWorld, killed, waiting } from "../../cli/test/supervisor-world.ts";
-import { PostgresServer } from "./server.ts";
+import { PostgresServer, untilJudged } from "./server.ts";
 
 const server = await PostgresServer.start();
 const sql = postgres(server.url("postgres"), { max: 1 });
+await untilJudged(sql);
 after(async () => {
   await sql.end({ timeout: 1 });
   await server.end();

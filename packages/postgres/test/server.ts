@@ -5,6 +5,7 @@
  * The package is copied before it runs: its libraries want links that only an install script would make, and where tests
  * run as root the server runs as nobody, who may not be able to read this folder.
  */
+
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -14,6 +15,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import type postgres from "postgres";
 
 /** Nobody, by convention: PostgreSQL refuses to run as root. */
 const nobody = 65534;
@@ -156,4 +158,12 @@ export async function freePort(): Promise<number> {
   server.close();
   await once(server, "close");
   return address.port;
+}
+
+/** Of a server that has just started, nobody is judged by a connection that has ended. */
+export async function untilJudged(sql: postgres.Sql): Promise<void> {
+  for (;;) {
+    const [row] = await sql`SELECT clock_timestamp() - pg_postmaster_start_time() > interval '3 s' AS old`;
+    if (row?.["old"] === true) return;
+  }
 }

@@ -8,7 +8,7 @@ import pg from "pg";
 import postgres from "postgres";
 import { type PostgresStore, type PostgresStoreOptions, postgresStore } from "../src/index.ts";
 import { Network } from "./network.ts";
-import { PostgresServer } from "./server.ts";
+import { PostgresServer, untilJudged } from "./server.ts";
 
 const server = await PostgresServer.start();
 const sql = postgres(server.url("postgres"), { max: 1, onnotice: () => {} });
@@ -26,11 +26,7 @@ async function until(question: () => Promise<boolean>): Promise<void> {
   while (!(await question())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// Of a server that has just started, nobody is judged by a connection.
-await until(async () => {
-  const [row] = await sql`SELECT clock_timestamp() - pg_postmaster_start_time() > interval '3 s' AS old`;
-  return row?.["old"] === true;
-});
+await untilJudged(sql);
 
 /** How many wait for another's end, and how many of those stand alone in it. */
 async function waits(): Promise<{ waiting: number; waitedFor: number }> {
