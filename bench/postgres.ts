@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { Runtime } from "@pawl/core";
 import { nodeEffects, thisHolder } from "@pawl/core/node";
 import { type PostgresStore, postgresStore } from "@pawl/postgres";
-import postgres from "postgres";
+import pg from "pg";
 
 /** Of a case, which has a folder of its own. */
 export function schemaOf(dir: string): string {
@@ -38,12 +38,17 @@ export async function withPostgres<T>(
 /** The baselines': the same client, and a schema with a table that is no more than what is asked of it. */
 export async function withPlain<T>(url: string, dir: string, work: (sql: Plain) => Promise<T>): Promise<T> {
   const schema = schemaOf(dir);
-  const sql = postgres(url, { onnotice: () => {}, fetch_types: false, connection: { search_path: schema } });
+  const pool = new pg.Pool({ connectionString: url, options: `-c search_path=${schema}` });
+  const names = new Map<string, string>();
   try {
-    await sql.unsafe(`CREATE SCHEMA ${schema}`);
-    return await work((text, values = []) => sql.unsafe(text, values as string[], { prepare: true }));
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    return await work(async (text, values = []) => {
+      const name = names.get(text) ?? `s${names.size}`;
+      names.set(text, name);
+      return (await pool.query({ name, text, values: [...values] })).rows;
+    });
   } finally {
-    await sql.end({ timeout: 1 });
+    await pool.end();
   }
 }
 
