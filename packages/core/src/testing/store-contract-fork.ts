@@ -153,7 +153,6 @@ export const forkCases: StoreCase[] = [
   {
     title: "L3: of a post and such a delete that come at once, one is refused",
     async run({ store, world }) {
-      const answers = new Set<string>();
       for (let round = 0; round < 20; round += 1) {
         const session = `s${round}`;
         await createSession(store, session);
@@ -161,13 +160,15 @@ export const forkCases: StoreCase[] = [
         const post = () => store.post(session, { id: "p", kind: "input", body: null });
         const remove = () => store.delete(session, { epoch, expectedSeq: seq });
         const works = round % 2 === 0 ? [post, remove] : [remove, post];
-        const ends = await Promise.allSettled(works.map((work) => work()));
+        // The last two one after another: which of two at once comes first is nobody's word.
+        const first = round < 18 ? undefined : works[0]?.();
+        await first;
+        const ends = await Promise.allSettled(works.map((work, at) => (at === 0 && first) || work()));
         const [posted, removed] = round % 2 === 0 ? ends : ends.toReversed();
         assert.notEqual(posted?.status, removed?.status, session);
         assert.equal((await store.get(session)) !== undefined, posted?.status === "fulfilled");
-        answers.add(posted?.status ?? "");
+        if (first) assert.equal(posted?.status === "fulfilled", round % 2 === 0);
       }
-      assert.equal(answers.size, 2);
     },
   },
   {
