@@ -24,9 +24,9 @@ import { beaconIsOut, type Presence } from "./presence.ts";
 import { type IsAlive, isGone, leaseOf, type Reader } from "./read.ts";
 
 /**
- * `$1` now, `$2` ttl, `$3` holder, `$4` host, `$5` ticket, `$6` our beacon, `$7` the number we would shine with,
- * null where we do not judge others by theirs. Granted again to
- * the same ticket it is the same lease: a first try that went astray and arrives late must not fence the second.
+ * `$1` now, `$2` ttl, `$3` holder, `$4` host, `$5` ticket, `$6` our beacon, `$7` the number we would shine with, null where we
+ * do not judge others by theirs. Granted again to the same ticket it is the same lease: a first try that went astray and
+ * arrives late must not fence the second.
  */
 const nextEpoch = "CASE WHEN t.leased <> 0 AND t.ticket = $5::text THEN t.leased ELSE t.epoch + 1 END";
 const grant = `epoch = ${nextEpoch}, leased = ${nextEpoch}, holder = $3::text, host = $4::text, ticket = $5::text,
