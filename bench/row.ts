@@ -2,8 +2,7 @@
  * What one row of the bench is: two cases that run in processes of their own, and how a pair of them is judged.
  *
  * Limits are ratios to a baseline of the same round, so that they mean the same on any machine; where a person waits, they
- * are times. Nothing here fails a
- * build: a shared machine is noisy, and a threshold that is wrong once a week is soon ignored.
+ * are times. Nothing here fails a build: a shared machine is noisy, and a threshold that is wrong once a week is soon ignored.
  */
 
 import type { FixtureName } from "./fixture.ts";
