@@ -48,8 +48,9 @@ FROM pawl.session t LEFT JOIN pawl.session p ON p.key = t.parent WHERE t.state =
 
 const one = summary("t.id = $2", "$1");
 const list = summary(
-  `($2::bigint IS NULL OR (t.updated_at, t.id) < ($2::bigint, $3::text COLLATE "C"))
-   ORDER BY t.updated_at DESC, t.id DESC LIMIT $4::bigint`,
+  `($2::bigint IS NULL
+     OR (t.updated_minute <= $2::bigint / 60000 AND (t.updated_at, t.id) < ($2::bigint, $3::text COLLATE "C")))
+   ORDER BY t.updated_minute DESC, t.updated_at DESC, t.id DESC LIMIT $4::bigint`,
   "$1",
 );
 
