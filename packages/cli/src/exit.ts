@@ -28,6 +28,7 @@ const ofError: Record<ErrorCode, number> = {
   SESSION_BUSY: 4,
   FENCED: 4,
   CONFLICT: 4,
+  UNREAD: 4,
   WITHDRAWN: 130,
   STORE_UNAVAILABLE: 5,
   STORE_FULL: 5,

@@ -12,6 +12,7 @@ export type ErrorCode =
   | "SESSION_READ_ONLY" // the log needs a newer version, or is damaged
   | "FENCED" // our epoch is stale: somebody took over
   | "CONFLICT" // expected sequence differs from the log's head
+  | "UNREAD" // a post waits that the writer of a batch has not read
   | "WITHDRAWN" // an input was taken back, or handed back after a stop, before a turn claimed it
   | "CORRUPT" // a stored record fails its checksum or does not decode
   | "STORE_UNAVAILABLE" // cannot open, read or write: permission, disk, missing folder

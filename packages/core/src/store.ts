@@ -29,6 +29,7 @@ export {
   postsWait,
   sessionExists,
   storeClosed,
+  unread,
 } from "./store/refusal.ts";
 export type {
   AppendBatch,

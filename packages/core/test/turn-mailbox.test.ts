@@ -95,6 +95,46 @@ describe("mailbox", () => {
     assertLawful(await session.entries());
   });
 
+  test("R68: the same where nobody is told that it came: the batch that announces the request finds it", async () => {
+    const world = new TurnWorld();
+    world.store.watch = () => () => {};
+    const session = await world.session();
+    const agent = agentOf([asking, answer], { tools: steering(world) });
+    await world.effects.run(session.run(agent, "go").result);
+    assert.ok(said(agent.model.requests[1]?.prompt));
+    const [types, steps] = [typesOf(await session.entries()), eventsOf(await session.entries(), "step.started")];
+    assert.deepEqual([types.filter((type) => type === "attempt.started").length, steps.length], [2, 2]);
+    assertLawful(await session.entries());
+  });
+
+  test("the mailbox is read once a turn, where nothing comes; an abort that nobody was told of ends the turn", async () => {
+    const world = new TurnWorld();
+    world.store.watch = () => () => {};
+    const session = await world.session();
+    const mailbox = world.store.mailbox.bind(world.store);
+    let read = 0;
+    world.store.mailbox = (id) => {
+      read += 1;
+      return mailbox(id);
+    };
+    let calls = 0;
+    const execute = async () => {
+      calls += 1;
+      if (calls === 20) await session.abort((await session.summary())?.head.openTurn ?? "none");
+      return "ok";
+    };
+    const tools = { act: defineTool({ inputSchema: schema, execute }) };
+    const agent = agentOf(
+      Array.from({ length: 30 }, () => asking),
+      { tools },
+    );
+    const { outcome } = await world.effects.run(session.run(agent, "go").result);
+    assert.deepEqual([outcome.type, calls, agent.model.requests.length], ["aborted", 20, 20]);
+    // For the turn, for the abort, and for a turn after it.
+    assert.equal(read, 3);
+    assertLawful(await session.entries());
+  });
+
   test("R68: a steer that arrives during the final answer makes one more step", async () => {
     const world = new TurnWorld();
     const session = await world.session();

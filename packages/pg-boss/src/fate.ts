@@ -22,6 +22,7 @@ export function fateOf(error: unknown): Fate {
     case "SESSION_READ_ONLY":
     case "FENCED":
     case "CONFLICT":
+    case "UNREAD":
     case "CORRUPT":
     case "STORE_UNAVAILABLE":
     case "STORE_FULL":

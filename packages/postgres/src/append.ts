@@ -20,6 +20,7 @@ import {
   noPost,
   noSession,
   sessionExists,
+  unread,
 } from "@pawl/core/store";
 import type { Query, Value } from "./database.ts";
 import type { Link } from "./link.ts";
@@ -38,20 +39,49 @@ s AS (
 r AS (${insertRecords("s", "$7", "$9")})
 SELECT key FROM s`;
 
-const append = `
+/** What a batch asks for beside its records: what it does not ask for, its statement does not even plan. */
+type Needs = Record<"consume" | "posts" | "partial", boolean>;
+
+const waiting = (ids: string) => `m.id IN (SELECT json_array_elements_text(${ids}::text::json))`;
+
+/** The values of what is needed follow behind the tenth, in the order of `Needs`. */
+function appendText(needs: Needs): string {
+  let count = 10;
+  const consume = needs.consume && `$${++count}`;
+  const posts = needs.posts && `$${++count}`;
+  const partial = needs.partial && `$${++count}`;
+  const mail = "(SELECT count(*) FROM pawl.mail m WHERE m.session = t.key";
+  return `
 WITH s AS (
   UPDATE pawl.session AS t SET seq = t.seq + $4::bigint, updated_at = ${stampOf("$5")},
     head = COALESCE($6::text, t.head), open_turn = CASE WHEN $6::text IS NULL THEN t.open_turn ELSE $7::boolean END,
-    workspace = CASE WHEN t.workspace = '' THEN $12::bytea ELSE t.workspace END
+    workspace = CASE WHEN t.workspace = '' THEN $8::bytea ELSE t.workspace END
   WHERE t.id = $1 AND t.state = 0 AND t.leased <> 0 AND t.leased = $2::bigint AND t.seq = $3::bigint
-    AND ($8::text IS NULL OR (SELECT count(*) FROM pawl.mail m WHERE m.session = t.key
-      AND m.id IN (SELECT json_array_elements_text($8::text::json))) = json_array_length($8::text::json))
+    ${consume ? `AND ${mail} AND ${waiting(consume)}) = json_array_length(${consume}::text::json)` : ""}
+    ${posts ? `AND ${mail}) = ${posts}::bigint` : ""}
   RETURNING t.key
 ),
-r AS (${insertRecords("s", "$10", "$11")}),
-m AS (DELETE FROM pawl.mail m USING s WHERE m.session = s.key AND m.id IN (SELECT json_array_elements_text($8::text::json))),
-p AS (DELETE FROM pawl.partial p USING s WHERE p.session = s.key AND p.attempt = $9::text)
+${consume ? `m AS (DELETE FROM pawl.mail m USING s WHERE m.session = s.key AND ${waiting(consume)}),` : ""}
+${partial ? `p AS (DELETE FROM pawl.partial p USING s WHERE p.session = s.key AND p.attempt = ${partial}::text),` : ""}
+r AS (${insertRecords("s", "$9", "$10")})
 SELECT key FROM s`;
+}
+
+/** One text each, so that each is prepared once. */
+const appends = new Map<string, string>();
+
+function appendOf({ consume = [], expectedPosts, dropPartial }: AppendBatch): { sql: string; values: Value[] } {
+  const needs = { consume: consume.length > 0, posts: expectedPosts !== undefined, partial: dropPartial !== undefined };
+  const name = Object.values(needs).join();
+  const sql = appends.get(name) ?? appendText(needs);
+  appends.set(name, sql);
+  return {
+    sql,
+    values: [...(needs.consume ? [JSON.stringify(consume)] : []), expectedPosts, dropPartial].flatMap(
+      (value) => value ?? [],
+    ),
+  };
+}
 
 const more = insertRecords("(SELECT $3::bigint AS key)", "$1", "$2");
 
@@ -91,14 +121,14 @@ export class Appender {
   }
 
   async append(batch: AppendBatch, uncertain: boolean): Promise<void> {
-    const { session, epoch, expectedSeq, records, head, consume = [], dropPartial } = batch;
+    const { session, epoch, expectedSeq, records, head } = batch;
     const [first = noRecords, ...rest] = packRecords(session, records);
+    const { sql, values: asked } = appendOf(batch);
     const values = [
       ...[session, epoch, expectedSeq, records.length, this.#now(), head ? JSON.stringify(head) : null],
-      ...[head?.openTurn !== undefined, consume.length > 0 ? JSON.stringify(consume) : null, dropPartial ?? null],
-      ...[first.rows, first.bytes, bytesOf(head?.workspace)],
+      ...[head?.openTurn !== undefined, bytesOf(head?.workspace), first.rows, first.bytes, ...asked],
     ];
-    while (!(await this.#write(append, values, rest))) {
+    while (!(await this.#write(sql, values, rest))) {
       const refusal = await this.#refusedAppend(batch);
       if (!refusal) continue;
       // The records of an earlier try, whose answer was lost, are what stands in the way.
@@ -118,14 +148,18 @@ export class Appender {
     });
   }
 
-  async #refusedAppend({ session, epoch, expectedSeq, consume = [] }: AppendBatch): Promise<PawlError | undefined> {
-    const sql = `SELECT t.seq, t.epoch, t.leased, (SELECT json_agg(m.id) FROM pawl.mail m WHERE m.session = t.key
+  async #refusedAppend(batch: AppendBatch): Promise<PawlError | undefined> {
+    const { session, epoch, expectedSeq, consume = [], expectedPosts } = batch;
+    const sql = `SELECT t.seq, t.epoch, t.leased,
+      (SELECT count(*) FROM pawl.mail m WHERE m.session = t.key) AS posts, (SELECT json_agg(m.id) FROM pawl.mail m WHERE m.session = t.key
       AND m.id IN (SELECT json_array_elements_text($2::text::json)))::text AS waiting
       FROM pawl.session t WHERE t.id = $1 AND t.state = 0`;
     const [row] = await this.#link.query(sql, [session, JSON.stringify(consume)]);
     if (!row) return noSession(session);
     if (epoch === 0 || Number(row["leased"]) !== epoch) return fenced(session, epoch, Number(row["epoch"]));
     if (Number(row["seq"]) !== expectedSeq) return conflict(session, expectedSeq, Number(row["seq"]));
+    const posts = Number(row["posts"]);
+    if (expectedPosts !== undefined && expectedPosts !== posts) return unread(session, expectedPosts, posts);
     const waiting = new Set<string>(JSON.parse(String(row["waiting"] ?? "[]")) as string[]);
     const unknown = consume.find((post) => !waiting.has(post));
     return unknown === undefined ? undefined : noPost(session, unknown);

@@ -13,6 +13,8 @@ import type { World } from "./world.ts";
 
 /** How long a call of a process that has died may still be under way to the store. */
 const longestWayMs = 2_000;
+/** How long a hint may, as where notifications are missed and a store has to be asked. */
+const latestNewsMs = 5_000;
 
 export class Process {
   readonly name: string;
@@ -21,6 +23,7 @@ export class Process {
   readonly #world: World;
   readonly #disk: Disk;
   readonly #latencyMs: number;
+  readonly #lateNews: number;
   readonly #onCall: () => void;
   /** Seconds of this process in one of the world. */
   readonly #drift: number;
@@ -35,6 +38,7 @@ export class Process {
     this.#world = world;
     this.#disk = disk;
     this.#latencyMs = settings.latencyMs;
+    this.#lateNews = settings.lateNews;
     this.#drift = 1 + (world.random.next() - 0.5) / 1_000;
     this.name = name;
     const holder: Holder = { id: name, host: "sim", boot: "boot", pid: 1, start: name };
@@ -97,7 +101,7 @@ export class Process {
       get: (_, name: keyof Store) => {
         if (name === "watch")
           return (session: string, notify: (news: "records" | "posts" | "any") => void) =>
-            store.watch(session, (news) => void this.after(this.#latency(), "news", () => notify(news)));
+            store.watch(session, (news) => void this.after(this.#newsLatency(), "news", () => notify(news)));
         if (name === "close") return async () => {};
         return (...given: unknown[]) => this.#call(name, given);
       },
@@ -106,6 +110,12 @@ export class Process {
 
   #latency(): number {
     return this.#latencyMs === 0 ? 0 : this.#world.random.next() * this.#latencyMs;
+  }
+
+  #newsLatency(): number {
+    const { random } = this.#world;
+    if (this.#lateNews > 0 && random.chance(this.#lateNews)) return random.below(latestNewsMs);
+    return this.#latency();
   }
 
   #call(name: StoreCall, given: unknown[]): Promise<unknown> {

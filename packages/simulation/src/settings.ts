@@ -50,6 +50,8 @@ export interface Settings {
   snapshotFault: number;
   strictSnapshots: number;
   noSnapshots: number;
+  /** A hint that something came to a session tarries: what is decided must not rest on it. */
+  lateNews: number;
 }
 
 /** A fault that a schedule has at all, has with one of these. */
@@ -120,6 +122,7 @@ function drawRare(random: Random) {
     snapshotFault: drawn(),
     strictSnapshots: either(),
     noSnapshots: either(),
+    lateNews: drawn(),
   };
 }
 

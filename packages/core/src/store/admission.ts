@@ -44,10 +44,12 @@ export function admitCreate({ session, records, parent, head }: CreateSession): 
   admitRecords(session, 0, parent?.seq ?? 0, records);
 }
 
-export function admitAppend({ session, epoch, expectedSeq, records, consume, head = {} }: AppendBatch): void {
+export function admitAppend(batch: AppendBatch): void {
+  const { session, epoch, expectedSeq, records, consume, expectedPosts = 0, head = {} } = batch;
   admitHead(session, head);
-  if (!Number.isSafeInteger(expectedSeq) || expectedSeq < 0) {
-    refuse(`session ${session}: expectedSeq is a whole number of 0 or more, is ${seen(expectedSeq)}`);
+  for (const [name, value] of Object.entries({ expectedSeq, expectedPosts })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue;
+    refuse(`session ${session}: ${name} is a whole number of 0 or more, is ${seen(value)}`);
   }
   admitRecords(session, epoch, expectedSeq, records);
   if (consume && new Set(consume).size !== consume.length) {

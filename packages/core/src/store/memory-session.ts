@@ -1,10 +1,11 @@
 /**
- * A session as the memory store holds it, and reading along its lineage.
+ * A session as the memory store holds it, and reading along its lineage; which batches fit it.
  *
- * Owns: where a record of a fork, or of a session with gaps, lies. Does not own: the rules of the contract (memory).
+ * Owns: where a record of a fork, or of a session with gaps, lies. Does not own: the other rules of the contract (memory).
  */
 import type { LogRecord } from "../log/envelope.ts";
-import type { Head, LeaseInfo, MailboxEntry, Partial, Snapshot } from "./store.ts";
+import { conflict, fenced, noPost, unread } from "./refusal.ts";
+import type { AppendBatch, Head, LeaseInfo, MailboxEntry, Partial, Snapshot } from "./store.ts";
 
 export interface Session {
   readonly id: string;
@@ -49,8 +50,19 @@ export function copies(records: readonly LogRecord[]): LogRecord[] {
   });
 }
 
-export function headSeq({ cut, records }: Session): number {
+export function headSeq({ cut, records }: Pick<Session, "cut" | "records">): number {
   return records.at(-1)?.seq ?? cut;
+}
+
+/** Fails where the batch is refused. */
+export function demandAppendable({ id, epoch, lease, mailbox, ...session }: Session, batch: AppendBatch): void {
+  const { expectedSeq, expectedPosts = mailbox.size, consume = [] } = batch;
+  if (lease?.epoch !== batch.epoch) throw fenced(id, batch.epoch, epoch);
+  const seq = headSeq(session);
+  if (expectedSeq !== seq) throw conflict(id, expectedSeq, seq);
+  if (expectedPosts !== mailbox.size) throw unread(id, expectedPosts, mailbox.size);
+  const unknown = consume.find((post) => !mailbox.has(post));
+  if (unknown !== undefined) throw noPost(id, unknown);
 }
 
 /** Whether `session` is one of the sessions that `reader` reads. */

@@ -23,12 +23,11 @@ import {
   admitTtl,
   pageLimit,
 } from "./admission.ts";
-import { copies, headSeq, reads, type Session, slice } from "./memory-session.ts";
+import { copies, demandAppendable, headSeq, reads, type Session, slice } from "./memory-session.ts";
 import {
   conflict,
   fenced,
   noParent,
-  noPost,
   noSession,
   notOwn,
   otherPayload,
@@ -141,11 +140,7 @@ class MemoryStore implements Store {
     this.#open();
     admitAppend(batch);
     const session = this.#session(batch.session);
-    if (session.lease?.epoch !== batch.epoch) throw fenced(session.id, batch.epoch, session.epoch);
-    if (batch.expectedSeq !== headSeq(session)) throw conflict(session.id, batch.expectedSeq, headSeq(session));
-    const unknown = batch.consume?.find((post) => !session.mailbox.has(post));
-    if (unknown !== undefined) throw noPost(session.id, unknown);
-
+    demandAppendable(session, batch);
     session.records.push(...copies(batch.records));
     session.updatedAt = this.#clock.now();
     if (batch.head) session.head = { ...batch.head, ...needOf(session.head) };

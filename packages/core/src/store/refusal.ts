@@ -49,6 +49,13 @@ export function postsWait(session: string, count: number): PawlError {
   );
 }
 
+export function unread(session: string, read: number, waiting: number): PawlError {
+  return new PawlError(
+    "UNREAD",
+    `session ${session}: ${waiting} posts wait, the writer has read ${read}; read the mailbox and try again`,
+  );
+}
+
 export function noPost(session: string, post: string): PawlError {
   return new PawlError(
     "INVALID_INPUT",

@@ -103,6 +103,7 @@ export interface AppendCall {
   records: PackedRecords;
   head?: Head;
   consume?: string[];
+  expectedPosts?: number;
   dropPartial?: string;
   now: number;
 }

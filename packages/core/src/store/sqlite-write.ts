@@ -7,7 +7,7 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { holderOf } from "./json-column.ts";
-import { conflict, fenced, noParent, noPost, postsWait, sessionExists } from "./refusal.ts";
+import { conflict, fenced, noParent, noPost, postsWait, sessionExists, unread } from "./refusal.ts";
 import { type SessionRow, SessionRows } from "./sqlite-session.ts";
 import { prepareWrites, type WriteStatements } from "./sqlite-statement.ts";
 import {
@@ -67,10 +67,12 @@ export class Writer {
     this.insertRecords(Number(lastInsertRowid), records);
   }
 
-  append({ session, epoch, expectedSeq, records, head, consume = [], dropPartial, now }: AppendCall): undefined {
+  append(call: AppendCall): undefined {
+    const { session, epoch, expectedSeq, records, head, consume = [], expectedPosts, dropPartial, now } = call;
     const row = this.sessions.find(session);
     if (!holds(row, epoch)) throw fenced(session, epoch, row.epoch);
     if (row.seq !== expectedSeq) throw conflict(session, expectedSeq, row.seq);
+    if (expectedPosts !== undefined) this.#demandRead(row, session, expectedPosts);
     const places = consume.map((post) => this.#placeOf(row, session, post));
 
     this.insertRecords(row.key, records);
@@ -160,8 +162,17 @@ export class Writer {
   #demandUnchanged(row: SessionRow, session: string, { epoch, expectedSeq }: Unchanged): void {
     if (!holds(row, epoch)) throw fenced(session, epoch, row.epoch);
     if (row.seq !== expectedSeq) throw conflict(session, expectedSeq, row.seq);
-    const waiting = Number(this.#countMail.get(row.key)?.["n"]);
+    const waiting = this.#waiting(row);
     if (waiting > 0) throw postsWait(session, waiting);
+  }
+
+  #demandRead(row: SessionRow, session: string, expected: number): void {
+    const waiting = this.#waiting(row);
+    if (waiting !== expected) throw unread(session, expected, waiting);
+  }
+
+  #waiting({ key }: SessionRow): number {
+    return Number(this.#countMail.get(key)?.["n"]);
   }
 
   /** One slice of erasure, bounded so that no other session's commit waits long behind a large delete. */

@@ -4,7 +4,8 @@
  * Owns: durability, atomicity, fencing. Does not own: what records mean, when to drive, what a post is for.
  * Invariants:
  * 1. `append` is one atomic batch, durable when it resolves (L3), refused when the epoch is stale (FENCED, L8) or
- *    `expectedSeq` is not the head (CONFLICT). A refused batch leaves no trace.
+ *    `expectedSeq` is not the head (CONFLICT), or a post waits that the writer has not read (UNREAD). A refused batch leaves
+ *    no trace.
  * 2. A lease's epoch only grows. Whoever holds the newest epoch may append, also after its lease has expired, until
  *    somebody takes over or it gives the lease back. Nobody holds epoch 0, the creation's.
  * 3. `post` is durable and idempotent by the client's id and needs no lease.
@@ -92,6 +93,11 @@ export interface AppendBatch {
    * there refuses the batch (INVALID_INPUT).
    */
   consume?: string[];
+  /**
+   * How many posts wait, as the writer knows: where there are more or fewer, one has come that it has not read, and the batch
+   * is refused (UNREAD). Whoever says so writes with what was accepted before, and need not read the mailbox each time.
+   */
+  expectedPosts?: number;
   /** The attempt whose partial journal ends with this batch. */
   dropPartial?: string;
 }

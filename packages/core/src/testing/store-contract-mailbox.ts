@@ -102,6 +102,32 @@ const posting: StoreCase[] = [
     },
   },
   {
+    title: "a batch says how many posts wait, and is refused where the writer has not read them all",
+    async run(scene) {
+      const { store, world } = scene;
+      await createSession(store, "s");
+      const driver = await TestDriver.take(store, "s", world.holder());
+      await store.append({ ...driver.batch("none"), expectedPosts: 0 });
+      driver.seq += 1;
+      for (const id of ["p", "q"]) await store.post("s", input(id));
+      for (const expectedPosts of [0, 1, 3]) {
+        const batch = { ...driver.batch("late"), consume: ["p"], expectedPosts };
+        await refused(scene, "s", "UNREAD", () => store.append(batch), "2 posts wait");
+      }
+      // Counted before the batch takes its own away; and with a stale seq, that is what is wrong.
+      await store.append({ ...driver.batch("both"), consume: ["p"], expectedPosts: 2 });
+      const stale = { ...driver.batch("stale"), expectedPosts: 2 };
+      await refused(scene, "s", "CONFLICT", () => store.append(stale));
+      driver.seq += 1;
+      await store.append({ ...driver.batch("one"), expectedPosts: 1 });
+      driver.seq += 1;
+      await store.append(driver.batch("whatever waits"));
+      driver.seq += 1;
+      const odd = { ...driver.batch("odd"), expectedPosts: -1 };
+      await refused(scene, "s", "INVALID_INPUT", () => store.append(odd), "expectedPosts");
+    },
+  },
+  {
     title: "a malformed post is refused",
     async run(scene) {
       const { store } = scene;

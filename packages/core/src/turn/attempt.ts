@@ -26,17 +26,11 @@ import { waitAfter } from "./wait.ts";
 
 /** Makes the next attempt, after what is left of a wait that the last one's decision asked for. */
 export async function makeAttempt(driver: Driver): Promise<void> {
-  const { ledger, agent, inbox } = driver;
+  const { ledger, agent } = driver;
   if (headerChanged(driver)) return restartStep(driver);
   await waitAfter(driver, openStep(ledger.state).ended?.decision);
-  // A steer that goes a step late is a smaller loss than a turn that ends because the mailbox could not be read.
-  if (!driver.mailRead) await inbox.refresh().catch(() => {});
-  driver.mailRead = false;
-  if (driver.abort.aborted) return;
-  recordWithdrawals(driver);
-  for (const steer of inbox.takeSteers()) acceptInput(driver, steer);
-  recordAnswers(driver);
-  const id = await announce(driver, "step");
+  const id = (await announceAsKnown(driver)) ?? (await announceAnew(driver));
+  if (id === undefined) return;
   const eager = agent.eagerReads ? eagerReads(driver, id) : undefined;
   const result = await request(driver, id, eager);
   result.exposure.readsEntered = eager?.entered ?? 0;
@@ -48,16 +42,49 @@ export async function makeAttempt(driver: Driver): Promise<void> {
   driver.running = eager?.adopt() ?? noCalls;
 }
 
+/**
+ * With the mailbox as we know it: mostly nothing has come, and the batch finds that out by itself. Undefined, and nothing is
+ * announced, where something has.
+ */
+async function announceAsKnown(driver: Driver): Promise<string | undefined> {
+  const { abort, inbox, ledger, lease } = driver;
+  const { known } = inbox;
+  if (known === undefined || abort.aborted) return undefined;
+  takeMail(driver);
+  const started = attemptStarted(driver, "step");
+  if (!(await ledger.offer(started, known))) return undefined;
+  lease.assertValid();
+  return started.attempt;
+}
+
+/** Undefined where the turn is stopped. */
+async function announceAnew(driver: Driver): Promise<string | undefined> {
+  // A steer that goes a step late is a smaller loss than a turn that ends because the mailbox could not be read.
+  await driver.inbox.refresh().catch(() => {});
+  if (driver.abort.aborted) return undefined;
+  takeMail(driver);
+  return announce(driver, "step");
+}
+
+function takeMail(driver: Driver): void {
+  recordWithdrawals(driver);
+  for (const steer of driver.inbox.takeSteers()) acceptInput(driver, steer);
+  recordAnswers(driver);
+}
+
 /** Durable before the request leaves, and while we may drive. Resolves with the attempt's id. */
 export async function announce(driver: Driver, purpose: AttemptStarted["purpose"]): Promise<string> {
-  const { ledger, agent, effects } = driver;
-  const { id: step, attempts } = openStep(ledger.state);
-  const attempt = effects.id("a");
-  const { model } = agent.header;
-  ledger.stage({ type: "attempt.started", attempt, step, number: attempts + 1, purpose, model });
-  await ledger.commit();
+  const started = attemptStarted(driver, purpose);
+  driver.ledger.stage(started);
+  await driver.ledger.commit();
   driver.lease.assertValid();
-  return attempt;
+  return started.attempt;
+}
+
+function attemptStarted({ ledger, agent, effects }: Driver, purpose: AttemptStarted["purpose"]): AttemptStarted {
+  const { id: step, attempts } = openStep(ledger.state);
+  const { model } = agent.header;
+  return { type: "attempt.started", attempt: effects.id("a"), step, number: attempts + 1, purpose, model };
 }
 
 /** After a take-over: the crashed attempt ends with what its journal proves, and goes to the same table. */

@@ -52,7 +52,6 @@ async function summarize(driver: Driver, { upTo }: Plan): Promise<void> {
   const { ledger, agent, context } = driver;
   const measured = context.measured(agent);
   const replaced = measured.boundaries.findLast(({ seq }) => seq <= upTo)?.tokens ?? 0;
-  driver.mailRead = false;
   const attempt = await announce(driver, "compaction");
   const result = await request(driver, attempt, upTo);
   if (result.failure) return endFailed(driver, attempt, result, result.failure);

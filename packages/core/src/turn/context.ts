@@ -57,10 +57,10 @@ export class LiveContext implements Follower {
     this.#unread = seq === 0 ? undefined : { from: contextFrom, to: seq, stripped: [...stripped], since: [] };
   }
 
-  /** Reads what is unread. Resolves with whether that took a look at the store. */
-  async load(): Promise<boolean> {
+  /** Reads what is unread. */
+  async load(): Promise<void> {
     const unread = this.#unread;
-    if (!unread) return false;
+    if (!unread) return;
     for (const provider of unread.stripped) this.#take(strippedBefore(unread.from, provider, this.#session));
     for await (const { entries } of pages(this.#store, this.#session, unread.from)) {
       for (const entry of entries) if (entry.seq <= unread.to) this.#take(entry);
@@ -68,7 +68,6 @@ export class LiveContext implements Follower {
     }
     this.#unread = undefined;
     for (const entry of unread.since) this.#take(entry);
-    return true;
   }
 
   async prompt(agent: PreparedAgent): Promise<LanguageModelV4Prompt> {

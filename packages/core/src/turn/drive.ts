@@ -66,7 +66,7 @@ async function circumstances(driver: Driver): Promise<Circumstances> {
   };
   // Measured where a request is next, and only there.
   if (!turn?.step || turn.step.attempt || turn.step.message) return now;
-  if (await context.load()) driver.mailRead = false;
+  await context.load();
   return { ...now, room: roomFor(context.tokens(agent), agent) };
 }
 
@@ -123,7 +123,6 @@ async function openTurn(driver: Driver): Promise<boolean> {
   const { inbox, ledger, effects, abort } = driver;
   if (abort.closed) return false;
   await inbox.refresh();
-  driver.mailRead = true;
   const { last } = ledger.state;
   for (const post of inbox.takeAborts()) {
     ledger.consume(post);

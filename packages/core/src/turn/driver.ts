@@ -33,8 +33,6 @@ export interface Driver {
   handingBack: QueuedInput[];
   /** Inputs that people have taken back, or got back. */
   withdrawn: Set<string>;
-  /** The mailbox was read, and nothing has been waited for since. */
-  mailRead: boolean;
   /** Ends a wait between attempts early. */
   nudge: Nudge;
   /** Aborted: the drive ends before its next step, and leaves the turn open for whoever drives next. */

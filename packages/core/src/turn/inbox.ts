@@ -12,8 +12,12 @@ export class Inbox {
   /** Hears of every abort that waits and the turn it is addressed to, each time the mailbox is read. */
   readonly #onAbort: (turn: string) => void;
   #entries: readonly MailboxEntry[] = [];
+  /** Whether `#entries` is what was read, less what is gone. */
+  #isRead = false;
   /** Taken, and not gone from the mailbox yet. */
   readonly #taken = new Set<string>();
+  /** Gone from the mailbox with a batch of ours; a read that began before it may still bring them. */
+  readonly #gone = new Set<string>();
   readonly #readers = new Set<() => void>();
   #reading: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -49,6 +53,16 @@ export class Inbox {
       return read;
     });
     return this.#next;
+  }
+
+  /** How many posts wait as far as we know: read, and not gone with a batch since. Undefined before the first read. */
+  get known(): number | undefined {
+    return this.#isRead ? this.#entries.filter(({ id }) => !this.#gone.has(id)).length : undefined;
+  }
+
+  /** A batch of ours has taken these out of the mailbox. */
+  left(posts: readonly string[]): void {
+    for (const post of posts) this.#gone.add(post);
   }
 
   /** The oldest input that no turn has claimed; with `steers`, where there is none, the oldest steer without a turn. */
@@ -101,9 +115,10 @@ export class Inbox {
     return () => this.#readers.delete(notify);
   }
 
-  /** The log was read again: what a refused batch had taken is still here. */
+  /** The log was read again: what a refused batch had taken is still here, or is gone without our knowing. */
   reset(): void {
     this.#taken.clear();
+    this.#isRead = false;
   }
 
   #queue(): Queue {
@@ -121,9 +136,10 @@ export class Inbox {
 
   async #read(): Promise<void> {
     this.#entries = await this.#store.mailbox(this.#session);
+    this.#isRead = true;
     // Only what is still there can be taken twice; forgetting the rest keeps a long session small.
     const there = new Set(this.#entries.map((entry) => entry.id));
-    for (const id of this.#taken) if (!there.has(id)) this.#taken.delete(id);
+    for (const ids of [this.#taken, this.#gone]) for (const id of ids) if (!there.has(id)) ids.delete(id);
     for (const { kind, body } of this.#waiting()) {
       const turn = kind === "abort" ? (body as { turn?: unknown } | null)?.turn : undefined;
       if (typeof turn === "string") this.#onAbort(turn);

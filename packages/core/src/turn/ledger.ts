@@ -3,14 +3,15 @@
  *
  * Owns: the order of staged facts, their batches, the folds over them, telling subscribers. Does not own: what is
  * staged (drive), durability (store). Invariants:
- * 1. State runs ahead of the log by what is staged; nothing is told to anyone, and no effect begins, before `commit`.
+ * 1. State runs ahead of the log by what is staged; nothing is told to anyone, and no effect begins, before `commit`. What
+ *    is offered is no part of the state before it is durable.
  * 2. Batches leave one after another; what is staged while one is under way shares the next.
  * 3. After a failed append nothing more is written until the log has been read again; what it refused is handed back.
  * 4. Every fact that is durable is told once, in order, also one whose append only seemed to fail.
  * 5. Nothing is appended once the lease has run out by our own clock (L8).
  */
 import type { Effects } from "../effects.ts";
-import { isPawlError } from "../error.ts";
+import { assert, isPawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { encodeEntry } from "../log/codec.ts";
 import { copied } from "../log/copy.ts";
@@ -40,6 +41,21 @@ export interface LedgerParts {
   feed: Feed;
   patience: Patience;
   followers: readonly Follower[];
+  /** A batch has taken these out of the mailbox. */
+  onConsumed?(posts: readonly string[]): void;
+}
+
+interface Offer {
+  event: LogEvent;
+  posts: number;
+}
+
+interface Written {
+  entries: LogEntry[];
+  offered: LogEntry | undefined;
+  /** What was consumed by word, and all that was. */
+  posts: string[];
+  consumed: string[];
 }
 
 export class Ledger {
@@ -52,6 +68,7 @@ export class Ledger {
   readonly #feed: Feed;
   readonly #patience: Patience;
   readonly #followers: readonly Follower[];
+  readonly #onConsumed: (posts: readonly string[]) => void;
   #staged: LogEntry[] = [];
   /** Beside each staged entry, what lists say of the session when it is the last one there. */
   #heads: Head[] = [];
@@ -65,8 +82,9 @@ export class Ledger {
   #toldSeq: number | undefined;
   #tail: Promise<void> = Promise.resolve();
   #refusal: { error: unknown } | undefined;
+  #offering = false;
 
-  constructor({ store, session, lease, effects, feed, patience, followers }: LedgerParts) {
+  constructor({ store, session, lease, effects, feed, patience, followers, onConsumed }: LedgerParts) {
     this.#store = store;
     this.#session = session;
     this.#lease = lease;
@@ -74,6 +92,7 @@ export class Ledger {
     this.#feed = feed;
     this.#patience = patience;
     this.#followers = followers;
+    this.#onConsumed = onConsumed ?? (() => {});
   }
 
   /** Reads the log anew, from the newest snapshot on. Forgets what is staged, and returns it: the log may hold it all the same. */
@@ -105,16 +124,17 @@ export class Ledger {
   }
 
   stage(event: LogEvent): void {
-    const entry: LogEntry = {
-      session: this.#session,
-      seq: ++this.#seq,
-      epoch: this.#lease.epoch,
-      time: this.#effects.clock.now(),
-      event,
-    };
+    assert(!this.#offering, "nothing is staged while a fact is offered");
+    const entry = this.#next(event);
+    this.#seq = entry.seq;
     this.#staged.push(entry);
     this.#fold(entry);
     this.#heads.push(headOf(this.state));
+  }
+
+  #next(event: LogEvent): LogEntry {
+    const [seq, time] = [this.#seq + 1, this.#effects.clock.now()];
+    return { session: this.#session, seq, epoch: this.#lease.epoch, time, event };
   }
 
   /** The next batch takes this post out of the mailbox. An input needs no word: its `input.accepted` does it. */
@@ -124,24 +144,50 @@ export class Ledger {
 
   /** Resolves when everything staged so far is durable and has been told. */
   commit(): Promise<void> {
-    this.#tail = this.#tail.then(() => this.#flush());
+    this.#tail = this.#tail.then(async () => void (await this.#flush()));
     // Whoever awaits this commit hears of its failure; the chain itself must not be an unhandled rejection.
     this.#tail.catch(() => {});
     return this.#tail;
   }
 
-  async #flush(): Promise<void> {
+  /**
+   * Appends `event` behind all that is staged, in its batch, if `posts` posts wait. Resolves with false where there are others:
+   * then nothing is written, what is staged stays so, and of the event there is no trace.
+   */
+  async offer(event: LogEvent, posts: number): Promise<boolean> {
+    this.#offering = true;
+    const offered = this.#tail.then(() => this.#flush({ event, posts }));
+    this.#tail = offered.then(() => {});
+    this.#tail.catch(() => {});
+    try {
+      return await offered;
+    } finally {
+      this.#offering = false;
+    }
+  }
+
+  /** False where the offer was not taken. */
+  async #flush(offer?: Offer): Promise<boolean> {
     if (this.#refusal) throw this.#refusal.error;
+    let open = offer;
     // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
-    while (this.#staged.length > 0) {
+    while (this.#staged.length > 0 || open) {
       try {
-        const { entries, posts } = await this.#patience.through(() => this.#write());
+        const { entries, offered, posts, consumed } = await this.#patience.through(() => this.#write(open));
         this.#staged.splice(0, entries.length);
         this.#heads.splice(0, entries.length);
         this.#consume.splice(0, posts.length);
+        this.#onConsumed(consumed);
+        if (offered) {
+          open = undefined;
+          this.#seq = offered.seq;
+          this.#fold(offered);
+          entries.push(offered);
+        }
         this.#durableSeq += entries.length;
         this.#tell(entries);
       } catch (error) {
+        if (open && isPawlError(error, "UNREAD")) return false;
         this.#refusal = { error };
         // Another driver has taken over: our bodies must hear of it now, not at the next renewal.
         if (isPawlError(error, "FENCED")) this.#lease.lose(error);
@@ -149,16 +195,21 @@ export class Ledger {
       }
     }
     this.#keep();
+    return true;
   }
 
-  /** Writes as much of what is staged as one batch may hold. */
-  async #write(): Promise<{ entries: LogEntry[]; posts: string[] }> {
+  /** Writes as much of what is staged as one batch may hold, and what is offered behind the last of it. */
+  async #write(offer: Offer | undefined): Promise<Written> {
     await this.#lease.hold();
     const entries = this.#staged.slice(0, limit.batchRecords);
+    const isLast = entries.length === this.#staged.length;
     // A post leaves the mailbox with the last piece: behind an earlier one it might be nowhere.
-    const posts = entries.length === this.#staged.length ? [...this.#consume] : [];
-    await this.#store.append(this.#batch(entries, posts));
-    return { entries, posts };
+    const posts = isLast ? [...this.#consume] : [];
+    const offered = offer && isLast && entries.length < limit.batchRecords ? this.#next(offer.event) : undefined;
+    const batch = this.#batch(offered ? [...entries, offered] : entries, posts);
+    if (offered && offer) batch.expectedPosts = offer.posts;
+    await this.#store.append(batch);
+    return { entries, offered, posts, consumed: batch.consume ?? [] };
   }
 
   #batch(entries: readonly LogEntry[], posts: readonly string[]): AppendBatch {

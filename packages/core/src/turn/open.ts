@@ -166,7 +166,10 @@ function driverOf(
   const abort = new TurnAbort(signal);
   const context = new LiveContext(store, session, targetOf(agent.header));
   const patience = new Patience(effects, feed, agent.pauseMs, signal);
-  const ledger = new Ledger({ store, session, lease, effects, feed, patience, followers: [context, ...followers] });
+  const ledger = new Ledger({
+    ...{ store, session, lease, effects, feed, patience, followers: [context, ...followers] },
+    onConsumed: (posts) => inbox.left(posts),
+  });
   const inbox = new Inbox(store, session, (turn) => {
     if (ledger.state.turn?.id === turn) abort.abort(new DOMException("the turn was stopped", "AbortError"));
   });
@@ -190,7 +193,6 @@ function driverOf(
     returned: [],
     handingBack: [],
     withdrawn: new Set(),
-    mailRead: false,
   };
 }
 
