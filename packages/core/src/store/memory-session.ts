@@ -65,6 +65,19 @@ export function demandAppendable({ id, epoch, lease, mailbox, ...session }: Sess
   if (unknown !== undefined) throw noPost(id, unknown);
 }
 
+/**
+ * Those with something to do, as they take turns: who was written to longest ago comes first, but before all an open turn. What
+ * was written in a future that is none counts as long past.
+ */
+export function inTurn(sessions: Iterable<Session>, now: number): Session[] {
+  const rank = ({ head, updatedAt }: Session) => [head.openTurn === undefined ? 1 : 0, updatedAt > now ? 0 : updatedAt];
+  return [...sessions]
+    .filter(({ head, mailbox }) => head.openTurn !== undefined || mailbox.size > 0)
+    .map((session) => ({ session, rank: rank(session) }))
+    .sort(({ rank: [a = 0, b = 0] }, { rank: [c = 0, d = 0] }) => a - c || b - d)
+    .map(({ session }) => session);
+}
+
 /** Whether `session` is one of the sessions that `reader` reads. */
 export function reads(reader: Session, session: Session): boolean {
   return reader === session || (reader.parent !== undefined && reads(reader.parent, session));

@@ -23,7 +23,7 @@ import {
   admitTtl,
   pageLimit,
 } from "./admission.ts";
-import { copies, demandAppendable, headSeq, reads, type Session, slice } from "./memory-session.ts";
+import { copies, demandAppendable, headSeq, inTurn, reads, type Session, slice } from "./memory-session.ts";
 import {
   conflict,
   fenced,
@@ -325,10 +325,9 @@ class MemoryStore implements Store {
     admitClaim(holder, options);
     const { workspaces = [] } = options;
     const claims: { session: string; epoch: number }[] = [];
-    for (const session of this.#sessions.values()) {
+    for (const session of inTurn(this.#sessions.values(), this.#clock.now())) {
       if (claims.length >= options.limit) break;
-      const { openTurn, workspace } = session.head;
-      if (openTurn === undefined && session.mailbox.size === 0) continue;
+      const { workspace } = session.head;
       if (session.id.startsWith(taskPrefix)) continue;
       if (workspace !== undefined && workspaces !== "any" && !workspaces.includes(workspace)) continue;
       const answer = await this.acquireLease(session.id, holder, options.ttlMs);

@@ -101,12 +101,12 @@ export class Reader {
     };
   }
 
-  work({ afterKey, limit, wanted }: In<"work">): Candidate[] {
+  work({ from, limit, wanted, now }: In<"work">): Candidate[] {
     const { work, workFor } = this.#sql;
-    const rows = wanted === null ? work.all(afterKey, limit) : workFor.all(afterKey, limit, wanted);
+    const rows = wanted === null ? work.all(from, limit, now) : workFor.all(from, limit, now, wanted);
     return rows.map((row) => {
       const lease = leaseOf(row["lease_epoch"], row["holder"], row["expires_at"]);
-      return { key: Number(row["key"]), session: String(row["id"]), ...(lease && { lease }) };
+      return { session: String(row["id"]), ...(lease && { lease }) };
     });
   }
 
@@ -131,15 +131,16 @@ export class Reader {
 }
 
 /**
- * Sessions behind the key ?1 with an open turn or a post, ?2 at most. A session that named its workspace after a post came has posts
- * that say none: what the session says counts.
+ * Sessions with an open turn or a post, behind the first ?1, ?2 at most: in the order in which they were last written to, since
+ * sessions take turns, but before all of them open turns. What was written in a future that is none (?3 is now) counts as long past. A session that
+ * named its workspace after a post came has posts that say none: what the session says counts.
  */
 function workOf(isWanted: (row: string) => string): string {
-  return `SELECT s.key, s.id, l.epoch AS lease_epoch, l.holder, l.expires_at FROM
-    (SELECT o.key FROM session o WHERE o.open_turn = 1 AND o.deleted = 0 AND o.key > ?1 AND ${isWanted("o")}
-     UNION SELECT m.session FROM mail m WHERE m.session > ?1 AND ${isWanted("m")}) w
+  return `SELECT s.id, l.epoch AS lease_epoch, l.holder, l.expires_at FROM
+    (SELECT o.key FROM session o WHERE o.open_turn = 1 AND o.deleted = 0 AND ${isWanted("o")}
+     UNION SELECT m.session FROM mail m WHERE ${isWanted("m")}) w
     JOIN session s ON s.key = w.key AND ${isWanted("s")} LEFT JOIN lease l ON l.session = s.key
-    ORDER BY s.key LIMIT ?2 + 0`;
+    ORDER BY s.open_turn DESC, CASE WHEN s.updated_at > ?3 THEN 0 ELSE s.updated_at END, s.key LIMIT ?2 + 0 OFFSET ?1 + 0`;
 }
 
 /** `LIMIT ? + 0`: with a bare `LIMIT ?` the plan depends on the value, and SQLite prepares the statement anew each time. */
@@ -169,7 +170,7 @@ function prepareReads(db: DatabaseSync) {
     partial: sql("SELECT epoch, attempt, chunk FROM partial WHERE session = ? ORDER BY n"),
     snapshot: sql("SELECT version, seq, checksum, bytes FROM snapshot WHERE session = ? AND reducer = ?"),
     work: sql(workOf(() => "TRUE")),
-    workFor: sql(workOf((row) => `${row}.workspace IN (SELECT value FROM json_each(?3))`)),
+    workFor: sql(workOf((row) => `${row}.workspace IN (SELECT value FROM json_each(?4))`)),
     mark: sql(
       `SELECT s.seq, (SELECT MAX(place) FROM mail m WHERE m.session = s.key) AS place
        FROM session s WHERE s.id = ? AND s.deleted = 0`,

@@ -65,8 +65,8 @@ export interface Operations {
   mailbox: { in: { session: string }; out: MailboxEntry[] };
   readPartial: { in: { session: string }; out: Partial | undefined };
   loadSnapshot: { in: { session: string; reducer: string }; out: Snapshot | undefined };
-  /** `wanted`: the workspaces that are there, as a JSON list, with the empty one; null for any. */
-  work: { in: { afterKey: number; limit: number; wanted: string | null }; out: Candidate[] };
+  /** In the order in which they are handed out. `wanted`: the workspaces that are there, as a JSON list, with the empty one; null for any. */
+  work: { in: { from: number; limit: number; wanted: string | null; now: number }; out: Candidate[] };
   marks: { in: { version: number; sessions: string[] }; out: { version: number; marks: string[] } };
   stats: { in: undefined; out: SqliteStats };
   close: { in: undefined; out: undefined };
@@ -126,7 +126,6 @@ export interface Page {
 
 /** A session with an open turn or a waiting post. */
 export interface Candidate {
-  key: number;
   session: string;
   lease?: LeaseInfo;
 }

@@ -330,12 +330,10 @@ class FileStore implements SqliteStore {
     const { workspaces = [] } = options;
     const wanted = workspaces === "any" ? null : JSON.stringify(["", ...workspaces]);
     const claims: { session: string; epoch: number }[] = [];
-    let afterKey = 0;
-    for (;;) {
-      const candidates = await this.#link.call("work", { afterKey, limit: workPage, wanted });
-      for (const { key, session, lease } of candidates) {
+    for (let from = 0; ; from += workPage) {
+      const candidates = await this.#link.call("work", { from, limit: workPage, wanted, now: this.#clock.now() });
+      for (const { session, lease } of candidates) {
         if (claims.length >= options.limit) return claims;
-        afterKey = key;
         if (session.startsWith(taskPrefix)) continue;
         if (lease && this.#surelyHeld(lease, options.ttlMs)) continue;
         const answer = await this.acquireLease(session, holder, options.ttlMs);

@@ -245,7 +245,7 @@ export interface Store {
 
   /**
    * Sessions with an open turn or a waiting post, no live lease, and no need of a workspace but of one of `workspaces`
-   * (default: none), leased to this holder. What waits for other workspaces costs nothing and takes no place. Not those of
+   * (default: none), leased to this holder: first open turns, then who was driven longest ago, so that sessions take turns. What waits for other workspaces costs nothing and takes no place. Not those of
    * tasks (ids that begin with `task_`): they are driven from inside the call that gave them. For workers.
    */
   claimWork(holder: Holder, options: ClaimOptions): Promise<{ session: string; epoch: number }[]>;

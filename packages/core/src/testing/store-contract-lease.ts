@@ -248,6 +248,37 @@ const claiming: StoreCase[] = [
     },
   },
   {
+    title: "sessions take turns, and a turn that nobody drives comes before all posts",
+    async run({ store, world }) {
+      const ids = ["a", "b", "c"];
+      for (const id of ids) await createSession(store, id);
+      for (const post of ["1", "2", "3"])
+        for (const id of ids) await store.post(id, { id: post, kind: "input", body: null });
+      const worker = world.holder();
+      const driven: string[] = [];
+      const next = async () => {
+        world.advance(10);
+        const [claim] = await store.claimWork(worker, { limit: 1, ttlMs: 1_000_000 });
+        return claim ?? assert.fail("nothing to do");
+      };
+      for (let turn = 0; turn < 6; turn += 1) {
+        const { session, epoch } = await next();
+        driven.push(session);
+        const seq = (await store.get(session))?.seq ?? 0;
+        const driver = new TestDriver(store, session, worker, epoch, seq);
+        await store.append({ ...driver.batch("turn"), consume: [`${1 + Math.floor(turn / ids.length)}`] });
+        await store.releaseLease(session, epoch);
+      }
+      assert.deepEqual(driven, [...ids, ...ids]);
+
+      // Written to last of all, and left in the middle of a turn.
+      const left = await TestDriver.take(store, "c", worker);
+      await store.append({ ...left.batch("open"), head: { openTurn: "t" } });
+      await store.releaseLease("c", left.epoch);
+      assert.deepEqual([(await next()).session, (await next()).session], ["c", "a"]);
+    },
+  },
+  {
     title: "the session of a task is no work of its own: whoever drives the call that gave it can take its lease",
     async run({ store, world }) {
       await createSession(store, "task_a");
