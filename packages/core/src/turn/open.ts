@@ -78,7 +78,7 @@ export async function startDrive(
     if (mode.kind === "close") ours = openTurnOf(driver);
     if (mode.kind !== "take-over") await settleInterrupted(driver);
     if (mode.kind !== "close") await begin(driver, mode, { input, ours, signal });
-    if (mode.kind === "settle" && !report.result && signal.aborted) await withdraw(driver, input).catch(() => {});
+    if (mode.kind === "settle" && !report.result) await missed(driver, input, signal);
   } finally {
     stopped.release();
     inbox.close();
@@ -222,6 +222,17 @@ function startContinuation({ ledger, session }: Driver, turn: string): void {
     "INVALID_INPUT",
     `session ${session} has nothing to continue: ${why}; give it an input with \`pawl run --session ${session}\``,
   );
+}
+
+/** No turn of ours has had the input: it was stopped or taken back, or whoever took over while we slept has had it. */
+async function missed(driver: Driver, input: string, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return withdraw(driver, input).catch(() => {});
+  const { store, session, lease, withdrawn } = driver;
+  if (withdrawn.has(input) || lease.lost.aborted) return;
+  // There was nothing to append: no fence has told us, and what the lease has asked may still be without an answer.
+  if ((await store.get(session))?.epoch === lease.epoch) return;
+  const words = `session ${session}: another process took over and has had the input ${input}; the log tells what became of it`;
+  lease.lose(new PawlError("FENCED", words));
 }
 
 /** Stopped before a turn claimed it: whoever posted it wants it no longer. */
