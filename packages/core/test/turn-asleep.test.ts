@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { isPawlError } from "../src/error.ts";
+import { limit } from "../src/limit.ts";
 import type { Store } from "../src/store/store.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
@@ -92,6 +93,19 @@ describe("a process that slept while another drove", () => {
     assert.deepEqual(await session.entries(), before);
     const [started] = eventsOf(before, "turn.started");
     assert.deepEqual([started?.inputs, await world.mailbox()], [["in_mine"], []]);
+  });
+
+  test("L8: a run that slept past its lease before its post leaves no input behind", async () => {
+    const world = await worldWith("none");
+    const { store, asleep, wake } = sleeper(world.store, (name) => (name === "loadSnapshot" ? "after" : undefined));
+    const mine = (await openSession(world.process(store), "s")).run(agentOf([]), "mine", { id: "in_mine" });
+    await world.effects.run(asleep);
+    world.effects.advance(limit.leaseMs);
+    const session = await world.open();
+    await world.effects.run(session.run(agent(), "theirs", { id: "in_theirs" }).result);
+    wake();
+    await assert.rejects(world.effects.run(mine.result), { code: "FENCED" });
+    assert.deepEqual([world.accepted(), await world.mailbox()], [["in_theirs"], []]);
   });
 
   const asked = [

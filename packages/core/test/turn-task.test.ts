@@ -250,6 +250,26 @@ describe("an input with an id", () => {
     );
     assert.equal(eventsOf(await session.entries(), "turn.started").length, 1);
   });
+
+  test("that is the id of a post of another kind is refused at once, and that one still waits", async () => {
+    const posts: { [kind: string]: (session: Session) => Promise<unknown> } = {
+      steer: (session) => session.post("steer", "left", "in_1"),
+      edit: (session) => session.edit("in_0", "left", "in_1"),
+      withdrawal: (session) => session.withdraw("in_0", "in_1"),
+      answer: (session) => session.answer("ap_1", "allow", { id: "in_1" }),
+    };
+    for (const [kind, post] of Object.entries(posts)) {
+      const world = new TurnWorld();
+      const session = await world.session();
+      await post(session);
+      await session.post("input", "before", "in_before");
+      await assert.rejects(world.effects.run(session.run(agentOf([]), "go", { id: "in_1" }).result), {
+        code: "INVALID_INPUT",
+        message: `session s: the id in_1 is that of another post that waits, of kind ${kind}; give the input an id of its own`,
+      });
+      assert.deepEqual(await world.mailbox(), ["in_1", "in_before"]);
+    }
+  });
 });
 
 test("a child's title is the first line of its task, cut between characters", async () => {

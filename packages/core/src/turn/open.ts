@@ -6,7 +6,6 @@ import { targetOf } from "../context/target.ts";
 import { isPawlError, PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
 import { joinSignals } from "../signal.ts";
-import type { Store } from "../store/store.ts";
 import { unsettled } from "../tool/pending.ts";
 import type { Feed } from "../view/feed.ts";
 import { TurnAbort } from "./abort.ts";
@@ -21,6 +20,7 @@ import { DriverLease } from "./lease.ts";
 import { type Follower, Ledger } from "./ledger.ts";
 import type { Nudge } from "./nudge.ts";
 import { Patience } from "./patience.ts";
+import { queueOf } from "./queue.ts";
 import { settleDoubtfulCalls } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
@@ -97,9 +97,9 @@ async function begin(
   mode: Exclude<DriveMode, { kind: "close" }>,
   { input, ours, signal }: { input: string; ours: string | undefined; signal: AbortSignal },
 ): Promise<void> {
-  const { session, store, inbox } = driver;
+  const { inbox } = driver;
   signal.throwIfAborted();
-  if (mode.kind === "settle") await postInput(store, session, { id: input, content: mode.input });
+  if (mode.kind === "settle") await postInput(driver, { id: input, content: mode.input });
   if (mode.kind === "continue" && ours !== undefined) startContinuation(driver, ours);
   inbox.open();
   // Whoever opens a turn reads the mailbox for it.
@@ -109,16 +109,19 @@ async function begin(
 
 /** Posted before, by whoever died since, it is still there to be claimed, or a turn has had it. */
 async function postInput(
-  store: Store,
-  session: string,
+  { store, session, lease }: Driver,
   { id, content }: { id: string; content: Part[] },
 ): Promise<void> {
+  // Whoever slept since may no longer drive, and would leave it behind.
+  await lease.hold();
   const said = await store.post(session, { id, kind: "input", body: { content: content as unknown as Json } });
-  if (said === "accepted" || (await store.mailbox(session)).some((post) => post.id === id)) return;
-  throw new PawlError(
-    "INVALID_INPUT",
-    `session ${session}: the input ${id} was posted before, and a turn has claimed it; its log tells what became of it`,
-  );
+  if (said === "accepted") return;
+  const before = (await store.mailbox(session)).find((post) => post.id === id);
+  if (before && queueOf([before]).waiting[0]?.kind === "prompt") return;
+  const why = before
+    ? `the id ${id} is that of another post that waits, of kind ${before.kind}; give the input an id of its own`
+    : `the input ${id} was posted before, and a turn has claimed it; its log tells what became of it`;
+  throw new PawlError("INVALID_INPUT", `session ${session}: ${why}`);
 }
 
 function openTurnOf({ ledger, session }: Driver): string {
