@@ -107,6 +107,25 @@ describe("a task", () => {
     await family.assertAllLawful();
   });
 
+  test("that another process has taken over is told as such, not as a failure that asks for it once more", async () => {
+    const family = new Family();
+    await family.world.session();
+    const process = family.world.process();
+    const gate = deferred();
+    family.gate = gate.promise;
+    const turn = (await openSession(process, "s")).run(family.parent(process), "go");
+    while (family.acts.length === 0) await family.world.effects.settle();
+    process.die();
+    const child = (await family.child()) as Session;
+    await family.world.effects.run(child.resume(agentOf([answer])).result);
+    gate.resolve();
+    const { text } = await family.world.effects.run(turn.result);
+    assert.equal(text, "the parent is done");
+    const [result] = await resultOf(await family.world.open());
+    assert.match(result ?? "", /^The task was taken over: .* session task_.* Do not give it again/);
+    await family.assertAllLawful();
+  });
+
   test("R73: its questions go to whoever answers the parent's", async () => {
     const family = new Family();
     const session = await family.world.session();
