@@ -107,6 +107,25 @@ describe("a task", () => {
     await family.assertAllLawful();
   });
 
+  test("that another process has taken over is told as such, not as a failure that asks for it once more", async () => {
+    const family = new Family();
+    await family.world.session();
+    const process = family.world.process();
+    const gate = deferred();
+    family.gate = gate.promise;
+    const turn = (await openSession(process, "s")).run(family.parent(process), "go");
+    while (family.acts.length === 0) await family.world.effects.settle();
+    process.die();
+    const child = (await family.child()) as Session;
+    await family.world.effects.run(child.resume(agentOf([answer])).result);
+    gate.resolve();
+    const { text } = await family.world.effects.run(turn.result);
+    assert.equal(text, "the parent is done");
+    const [result] = await resultOf(await family.world.open());
+    assert.match(result ?? "", /^The task was taken over: .* session task_.* Do not give it again/);
+    await family.assertAllLawful();
+  });
+
   test("R73: its questions go to whoever answers the parent's", async () => {
     const family = new Family();
     const session = await family.world.session();
@@ -249,6 +268,26 @@ describe("an input with an id", () => {
       (error) => isPawlError(error, "INVALID_INPUT") && /a turn has claimed it/.test(error.message),
     );
     assert.equal(eventsOf(await session.entries(), "turn.started").length, 1);
+  });
+
+  test("that is the id of a post of another kind is refused at once, and that one still waits", async () => {
+    const posts: { [kind: string]: (session: Session) => Promise<unknown> } = {
+      steer: (session) => session.post("steer", "left", "in_1"),
+      edit: (session) => session.edit("in_0", "left", "in_1"),
+      withdrawal: (session) => session.withdraw("in_0", "in_1"),
+      answer: (session) => session.answer("ap_1", "allow", { id: "in_1" }),
+    };
+    for (const [kind, post] of Object.entries(posts)) {
+      const world = new TurnWorld();
+      const session = await world.session();
+      await post(session);
+      await session.post("input", "before", "in_before");
+      await assert.rejects(world.effects.run(session.run(agentOf([]), "go", { id: "in_1" }).result), {
+        code: "INVALID_INPUT",
+        message: `session s: the id in_1 is that of another post that waits, of kind ${kind}; give the input an id of its own`,
+      });
+      assert.deepEqual(await world.mailbox(), ["in_1", "in_before"]);
+    }
   });
 });
 

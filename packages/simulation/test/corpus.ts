@@ -30,4 +30,10 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
     settings: { snapshotFault: 0.4, strictSnapshots: 1 },
     why: "after a snapshot that came too late, the next turn of the drive ran without one, where nothing was to",
   },
+  {
+    seed: 3134115,
+    why: "a run whose process slept behind its post, while another drove the input to its end, ended as a bug",
+  },
+  { seed: 3227238, why: "the same, where a worker drove it, in a fork" },
+  { seed: 3304742, why: "the same, where the store's clock had jumped: the lease had run out there alone" },
 ];

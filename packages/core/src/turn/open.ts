@@ -6,7 +6,6 @@ import { targetOf } from "../context/target.ts";
 import { isPawlError, PawlError } from "../error.ts";
 import type { Json, Part } from "../log/event.ts";
 import { joinSignals } from "../signal.ts";
-import type { Store } from "../store/store.ts";
 import { unsettled } from "../tool/pending.ts";
 import type { Feed } from "../view/feed.ts";
 import { TurnAbort } from "./abort.ts";
@@ -21,6 +20,7 @@ import { DriverLease } from "./lease.ts";
 import { type Follower, Ledger } from "./ledger.ts";
 import type { Nudge } from "./nudge.ts";
 import { Patience } from "./patience.ts";
+import { queueOf } from "./queue.ts";
 import { settleDoubtfulCalls } from "./recover.ts";
 import { Report, type TurnResult } from "./report.ts";
 import type { Runtime } from "./session.ts";
@@ -78,7 +78,7 @@ export async function startDrive(
     if (mode.kind === "close") ours = openTurnOf(driver);
     if (mode.kind !== "take-over") await settleInterrupted(driver);
     if (mode.kind !== "close") await begin(driver, mode, { input, ours, signal });
-    if (mode.kind === "settle" && !report.result && signal.aborted) await withdraw(driver, input).catch(() => {});
+    if (mode.kind === "settle" && !report.result) await missed(driver, input, signal);
   } finally {
     stopped.release();
     inbox.close();
@@ -97,9 +97,9 @@ async function begin(
   mode: Exclude<DriveMode, { kind: "close" }>,
   { input, ours, signal }: { input: string; ours: string | undefined; signal: AbortSignal },
 ): Promise<void> {
-  const { session, store, inbox } = driver;
+  const { inbox } = driver;
   signal.throwIfAborted();
-  if (mode.kind === "settle") await postInput(store, session, { id: input, content: mode.input });
+  if (mode.kind === "settle") await postInput(driver, { id: input, content: mode.input });
   if (mode.kind === "continue" && ours !== undefined) startContinuation(driver, ours);
   inbox.open();
   // Whoever opens a turn reads the mailbox for it.
@@ -109,16 +109,19 @@ async function begin(
 
 /** Posted before, by whoever died since, it is still there to be claimed, or a turn has had it. */
 async function postInput(
-  store: Store,
-  session: string,
+  { store, session, lease }: Driver,
   { id, content }: { id: string; content: Part[] },
 ): Promise<void> {
+  // Whoever slept since may no longer drive, and would leave it behind.
+  await lease.hold();
   const said = await store.post(session, { id, kind: "input", body: { content: content as unknown as Json } });
-  if (said === "accepted" || (await store.mailbox(session)).some((post) => post.id === id)) return;
-  throw new PawlError(
-    "INVALID_INPUT",
-    `session ${session}: the input ${id} was posted before, and a turn has claimed it; its log tells what became of it`,
-  );
+  if (said === "accepted") return;
+  const before = (await store.mailbox(session)).find((post) => post.id === id);
+  if (before && queueOf([before]).waiting[0]?.kind === "prompt") return;
+  const why = before
+    ? `the id ${id} is that of another post that waits, of kind ${before.kind}; give the input an id of its own`
+    : `the input ${id} was posted before, and a turn has claimed it; its log tells what became of it`;
+  throw new PawlError("INVALID_INPUT", `session ${session}: ${why}`);
 }
 
 function openTurnOf({ ledger, session }: Driver): string {
@@ -224,6 +227,17 @@ function startContinuation({ ledger, session }: Driver, turn: string): void {
     "INVALID_INPUT",
     `session ${session} has nothing to continue: ${why}; give it an input with \`pawl run --session ${session}\``,
   );
+}
+
+/** No turn of ours has had the input: it was stopped or taken back, or whoever took over while we slept has had it. */
+async function missed(driver: Driver, input: string, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return withdraw(driver, input).catch(() => {});
+  const { store, session, lease, withdrawn } = driver;
+  if (withdrawn.has(input) || lease.lost.aborted) return;
+  // There was nothing to append: no fence has told us, and what the lease has asked may still be without an answer.
+  if ((await store.get(session))?.epoch === lease.epoch) return;
+  const words = `session ${session}: another process took over and has had the input ${input}; the log tells what became of it`;
+  lease.lose(new PawlError("FENCED", words));
 }
 
 /** Stopped before a turn claimed it: whoever posted it wants it no longer. */

@@ -207,7 +207,7 @@ export class Session {
 
   /**
    * Posts an input and drives until the session is idle. Iterate the turn to watch it. `id` makes the post idempotent: one
-   * that still waits is driven, one that a turn has claimed fails with INVALID_INPUT.
+   * that still waits is driven, one that a turn has claimed, or another kind of post has, fails with INVALID_INPUT.
    */
   run(agent: Agent, input: string | readonly Part[], options: { signal?: AbortSignal; id?: string } = {}): Turn {
     const { signal, id } = options;

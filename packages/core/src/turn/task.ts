@@ -214,6 +214,8 @@ function takenAway(error: unknown, session: string): string | undefined {
     return `The task did not complete: session ${session} has been deleted meanwhile, and its log with it. What it did up to then stands; look at it before you go on.`;
   if (isPawlError(error, "SESSION_BUSY"))
     return `The task goes on without this call: ${error.message}. Do not give it again; look at what it has done.`;
+  if (isPawlError(error, "FENCED"))
+    return `The task was taken over: another process has driven session ${session} since. Do not give it again; look at what it has done.`;
   return undefined;
 }
 
