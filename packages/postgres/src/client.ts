@@ -60,30 +60,37 @@ export function queryOf(client: Asked, { timers, answerMs, nameOf }: Asking): Qu
 }
 
 /** Looks each `answerMs` whether anything has moved. Whoever has given up on it does not hear how it ends. */
-export async function answered<T>(
+export function answered<T>(
   asked: Promise<T>,
   timers: Timers,
   answerMs: number,
   moved: () => number = () => 0,
 ): Promise<T> {
-  const { promise: silence, reject } = Promise.withResolvers<never>();
-  let before = moved();
-  let cancel = () => {};
-  const wait = () => {
-    cancel = timers.after(answerMs, () => {
+  // One promise and two functions: this stands around every statement.
+  return new Promise((resolve, reject) => {
+    let before = moved();
+    let cancel = () => {};
+    const look = () => {
       const now = moved();
       if (now === before) return reject(new NoAnswer(answerMs));
       before = now;
       wait();
-    });
-  };
-  wait();
-  try {
-    return await Promise.race([asked, silence]);
-  } finally {
-    cancel();
-    asked.catch(() => {});
-  }
+    };
+    const wait = () => {
+      cancel = timers.after(answerMs, look);
+    };
+    wait();
+    asked.then(
+      (answer) => {
+        cancel();
+        resolve(answer);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
+  });
 }
 
 function movedOn(client: Asked): number {
