@@ -30,4 +30,8 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
     settings: { snapshotFault: 0.4, strictSnapshots: 1 },
     why: "after a snapshot that came too late, the next turn of the drive ran without one, where nothing was to",
   },
+  {
+    seed: 3550664,
+    why: "a fork was cut inside a repair, and the start of its parent's turn was in the hole: nobody closed it there",
+  },
 ];
