@@ -34,4 +34,12 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
     seed: 3550664,
     why: "a fork was cut inside a repair, and the start of its parent's turn was in the hole: nobody closed it there",
   },
+  {
+    seed: 3428900,
+    why: "the world's mistake: where a repair had rotted, the laws were shown what it hid beside what it had closed",
+  },
+  {
+    seed: 3435109,
+    why: "the world's mistake: a fork's driver that read again what was erased in its parent was held to what it had sent before",
+  },
 ];
