@@ -176,6 +176,40 @@ function told(entries: readonly LogEntry[]): string[] {
   return JSON.stringify(promptFor(entries)).match(/TOOL_[A-Z_]+(?=: )/g) ?? [];
 }
 
+test("a repair of which records are lost themselves: no law is broken by what is left, and it is mended again", async () => {
+  const isSampled = sampler();
+  const behind: LogEvent = { type: "note.recorded", about: "s", text: "behind it" };
+  const records = encode([{ type: "session.created" }, ...turnEvents(1, "ab"), behind], at);
+  for (let from = 1; from < records.length - 1; from += 1) {
+    const first = new TurnWorld();
+    const left = [...records.slice(0, from), ...records.slice(from + 1)];
+    await first.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });
+    await checkSession(first.process(), "s", { repair: true });
+    const repaired = await first.store.read("s");
+    for (const { seq } of repaired.filter((record) => record.seq > records.length)) {
+      for (const more of [0, 1]) {
+        if (!isSampled()) continue;
+        const where = `record ${from + 1}, then ${seq} and ${more} more`;
+        const world = new TurnWorld();
+        const rest = repaired.filter((record) => record.seq < seq || record.seq > seq + more);
+        const note = encode([behind], { ...at, epoch: 9, expectedSeq: repaired.at(-1)?.seq ?? 0 });
+        await world.store.restore({ session: "s", head: {}, batches: once([...rest, ...note]) });
+        const session = await openSession(world.process(), "s");
+        await assert.rejects(session.run(agentOf([]), "go on").result, { code: "CORRUPT" }, where);
+        const { verdicts } = await checkSession(world.process(), "s", { repair: true });
+        assert.deepEqual(
+          verdicts.flatMap(({ violations }) => violations),
+          [],
+          where,
+        );
+        const result = await world.effects.run(session.run(agentOf([[...say("here"), finish()]]), "go on").result);
+        assert.equal(result.outcome.type, "completed", where);
+        assertLawful(await session.entries(), where);
+      }
+    }
+  }
+});
+
 test("a turn of which a hole has left no id: its call is in doubt, and the repair says what it has closed", async () => {
   const records = encode([{ type: "session.created" }, ...turnEvents(1, "ab").slice(0, 6)], at);
   const world = new TurnWorld();
