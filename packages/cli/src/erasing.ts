@@ -5,6 +5,7 @@ import { elsewhereWords, keysOf, outputsElsewhere, removeOutputs } from "./comma
 import { type ConsentOptions, consented, demandConsent } from "./consent.ts";
 import { exitOfOutcome } from "./exit.ts";
 import { readable } from "./readable.ts";
+import { everySession } from "./session-pages.ts";
 import { columnsOf, cut, moment, printable, toned, wrapped } from "./style.ts";
 import { type VisitOptions, visitStore } from "./visit.ts";
 import { callWords, inputText, outputText } from "./words.ts";
@@ -18,8 +19,12 @@ export function eraseRecord(address: string, seq: number, options: VisitOptions 
     const session = await addressOf(runtime, address);
     const { entries } = await readable(runtime, session);
     const entry = entryAt(entries, session, seq);
-    if (await wasErased(runtime, session, seq))
-      return told(options, { session, seq, type: entry.event.type }, "was erased before");
+    if (await wasErased(runtime, session, seq)) {
+      const driven = await drivenForks(runtime, session, seq);
+      told(options, { session, seq, type: entry.event.type, drivenForks: driven }, "was erased before");
+      if (!options.json) process.stderr.write(linesOf(drivenWords(driven)));
+      return 0;
+    }
     if (!options.json) process.stderr.write(described(entry));
     if (!(await consented("Erase this content? This cannot be undone.", options))) {
       process.stderr.write("nothing was erased\n");
@@ -30,11 +35,13 @@ export function eraseRecord(address: string, seq: number, options: VisitOptions 
     const outputs =
       event.type === "tool.settled" ? await removeOutputs(options.store, keysOf(entries, session, event.call)) : 0;
     const files = outputs > 0 ? ", its output beside the log, too" : "";
-    told(options, { session, seq, type: event.type }, `is erased${files}`);
+    const driven = await drivenForks(runtime, session, seq);
+    told(options, { session, seq, type: event.type, drivenForks: driven }, `is erased${files}`);
     const elsewhere =
       event.type === "tool.settled" ? outputsElsewhere(options.store, entries, session, event.call) : [];
     const title = (await runtime.store.get(session))?.head.title;
-    if (!options.json) process.stderr.write(leftWords(session, event, title, elsewhere));
+    const left = leftWords(session, event, title, elsewhere);
+    if (!options.json) process.stderr.write(linesOf([...drivenWords(driven), ...left]));
     return 0;
   });
 }
@@ -64,16 +71,42 @@ async function wasErased({ store }: Runtime, session: string, seq: number): Prom
   return record?.seq === seq && !(record.payload instanceof Uint8Array);
 }
 
+/** Forks that begin with the record and are being driven: their drivers have read it, maybe before it was erased. */
+async function drivenForks({ store }: Runtime, session: string, seq: number): Promise<string[]> {
+  const forks: string[] = [];
+  for await (const { session: fork, parent, lease } of everySession(store)) {
+    if (!parent || !lease) continue;
+    const [record] = await store.read(fork, { after: seq - 1, limit: 1 });
+    if (record?.session === session && record.seq === seq && fork !== session) forks.push(fork);
+  }
+  return forks;
+}
+
+function drivenWords(forks: readonly string[]): string[] {
+  return forks.map(
+    (fork) =>
+      `Session ${fork} begins with it and is being driven: until that drive ends, its requests may still say it. Stop it, or wait`,
+  );
+}
+
 /** An erasure reaches one record; its words may have gone further. */
-function leftWords(session: string, event: LogEvent, title: string | undefined, elsewhere: readonly string[]): string {
+function leftWords(
+  session: string,
+  event: LogEvent,
+  title: string | undefined,
+  elsewhere: readonly string[],
+): string[] {
   const begins = title === undefined ? "" : title.replace(/…$/, "");
   const titled = event.type === "input.accepted" && begins !== "" && inputText(event.content).trim().startsWith(begins);
-  const lines = [
+  return [
     ...(titled ? [`The session's title was made from it and still says: ${title}`] : []),
     ...elsewhereWords(elsewhere),
     `What other records, exports and backups say of it is still there: look with pawl show ${session} --json`,
   ];
-  return lines.map((each) => `${wrapped(each, process.stderr)}\n`).join("");
+}
+
+function linesOf(said: readonly string[]): string {
+  return said.map((each) => `${wrapped(each, process.stderr)}\n`).join("");
 }
 
 function described({ seq, time, event }: LogEntry): string {
@@ -125,9 +158,12 @@ function messageText(parts: Extract<LogEvent, { type: "message.committed" }>["pa
   return texts.join("\n");
 }
 
-function told(options: VisitOptions, facts: { session: string; seq: number; type: string }, words: string): number {
+function told(
+  options: VisitOptions,
+  facts: { session: string; seq: number; type: string; drivenForks: readonly string[] },
+  words: string,
+): void {
   const { session, seq } = facts;
   const line = options.json ? JSON.stringify({ ok: true, ...facts }) : `record ${seq} of session ${session} ${words}`;
   process.stdout.write(`${line}\n`);
-  return 0;
 }

@@ -121,8 +121,37 @@ test("erase: the record is shown, its content goes from the log, the store, the 
   const again = await world.pawl(["erase", "main", seq, "--yes", "--json", ...at]);
   assert.deepEqual(
     [again.code, JSON.parse(again.stdout)],
-    [0, { ok: true, session: "main", seq: Number(seq), type: "tool.settled" }],
+    [0, { ok: true, session: "main", seq: Number(seq), type: "tool.settled", drivenForks: [] }],
   );
+});
+
+test("erase: a fork that is being driven still holds what it has read, which is said; once it has ended, nobody does", async (t) => {
+  const world = new World(t);
+  const server = await world.server({
+    entries: [[{ text: "I see." }], [{ text: "I am " }, { hold: "busy" }, { text: "here." }]],
+    fallback: [{ text: "Gone on." }],
+  });
+  const place = world.place(server);
+  const at = ["--store", world.store];
+  await world.pawl(["run", `My key is ${secret}`, "--session", "main", ...place]);
+  await world.pawl(["fork", "main", "--session", "child", ...at]);
+  await world.pawl(["fork", "main", "--session", "idle", ...at]);
+  const running = world.start(["run", "On", "--session", "child", ...place]);
+  await server.held("busy");
+  const { code, stderr } = await world.pawl(["erase", "main", "2", "--yes", ...at]);
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stderr,
+    /Session child begins with it and is being driven: until that drive ends, its requests may still\s+say it/,
+  );
+  assert.doesNotMatch(stderr, /Session idle/);
+  const again = () => world.pawl(["erase", "main", "2", "--yes", "--json", ...at]);
+  assert.deepEqual(JSON.parse((await again()).stdout).drivenForks, ["child"]);
+  server.release("busy");
+  assert.equal((await running.ended).code, 0);
+  assert.deepEqual(JSON.parse((await again()).stdout).drivenForks, []);
+  await world.pawl(["run", "On", "--session", "child", ...place]);
+  assert.doesNotMatch(server.requests.at(-1)?.body ?? secret, new RegExp(secret));
 });
 
 test("erase: what cannot be erased is said before anybody is asked, a prompt's title is pointed at", async (t) => {

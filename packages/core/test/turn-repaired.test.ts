@@ -3,15 +3,27 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkSession } from "../src/doctor/session-checkup.ts";
 import { encode } from "../src/log/codec.ts";
-import type { LogRecord } from "../src/log/envelope.ts";
+import type { LogEntry, LogRecord } from "../src/log/envelope.ts";
+import type { LogEvent } from "../src/log/event.ts";
 import { finish, say } from "../src/testing/model.ts";
-import { openSession } from "../src/turn/session.ts";
+import { forkSession, openSession } from "../src/turn/session.ts";
 import { turnEvents } from "./fixtures/store-content.ts";
 import { sampler } from "./ground.ts";
 import { agentOf, assertLawful, eventsOf, promptFor, TurnWorld } from "./turn-world.ts";
 
 const at = { session: "s", epoch: 1, expectedSeq: 0, time: 1_800_000_000_000 };
 const whole = encode([{ type: "session.created" }, ...turnEvents(1, "ab"), ...turnEvents(2, "ab")], at);
+
+const earlyEntry: LogEvent = {
+  type: "tool.entered",
+  call: "attempt-1a-1",
+  tool: "look",
+  digest: "d",
+  effect: "read",
+  key: "k",
+  attempt: "attempt-1a",
+  input: "{}",
+};
 
 async function* once(records: LogRecord[]): AsyncGenerator<LogRecord[]> {
   yield records;
@@ -94,18 +106,126 @@ test("L7: a hole at every place of a turn that is open: what it was open with ge
   }
 });
 
+/** As `turnEvents`, but its call is a read that was entered before its message. */
+function earlyTurn(): LogEvent[] {
+  return turnEvents(1, "ab").flatMap((event): LogEvent[] => {
+    if (event.type === "attempt.ended" && event.attempt === "attempt-1a") return [earlyEntry, event];
+    return event.type === "tool.entered" ? [] : [event];
+  });
+}
+
+/** What a log tells of results, by call. */
+function codesOf(entries: readonly LogEntry[]): [string, string | undefined][] {
+  return eventsOf(entries, "tool.settled").map(({ call, output }) => [call, output.code]);
+}
+
+/** What has begun, as far as anything names it, and has no end. */
+function withoutEnd(entries: readonly LogEntry[]): string[] {
+  const begun = new Set<string>();
+  for (const { event } of entries) {
+    if (event.type === "step.started") begun.add(event.turn).add(event.step);
+    if (event.type === "attempt.started") begun.add(event.step).add(event.attempt);
+    if (event.type === "turn.ended") begun.delete(event.turn);
+    if (event.type === "step.ended") begun.delete(event.step);
+    if (event.type === "attempt.ended") begun.delete(event.attempt);
+  }
+  return [...begun];
+}
+
+for (const [title, turn] of [
+  ["a turn", turnEvents(1, "ab")],
+  ["a turn with an early read", earlyTurn()],
+] as const) {
+  test(`L7: ${title}, with a hole at every place, repaired, and forked at every seq of its repair: the fork closes what the doctor did`, async () => {
+    const isSampled = sampler();
+    let cut = 0;
+    for (let end = 4; end < turn.length; end += 1) {
+      if (turn[end - 1]?.type === "attempt.ended") continue;
+      const records = encode([{ type: "session.created" }, ...turn.slice(0, end)], at);
+      for (let from = 1; from < records.length - 1; from += 1) {
+        for (let to = from + 1; to < records.length; to += 1) {
+          if (!isSampled()) continue;
+          const world = new TurnWorld();
+          const left = [...records.slice(0, from), ...records.slice(to)];
+          await world.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });
+          await checkSession(world.process(), "s", { repair: true });
+          const repaired = await (await openSession(world.process(), "s")).entries();
+          const last = repaired.at(-1)?.seq ?? 0;
+          for (let seq = records.length + 1; seq < last; seq += 1) {
+            const where = `of ${records.length} records, ${from + 1} to ${to}, forked at ${seq} of ${last}`;
+            const child = await forkSession(world.process(), { session: "s", seq }, `at-${seq}`);
+            const result = await world.effects.run(child.run(agentOf([[...say("here"), finish()]]), "go on").result);
+            assert.equal(result.outcome.type, "completed", where);
+            const entries = await child.entries();
+            assertLawful(entries, where);
+            assert.deepEqual(withoutEnd(entries), withoutEnd(repaired), where);
+            cut += 1;
+            // A message is all that is left of its step: nobody closes that, and the model is told what the doctor has recorded.
+            if (codesOf(entries).length > 0) assert.deepEqual(codesOf(entries), codesOf(repaired), where);
+            else for (const code of told(entries)) assert.ok(told(repaired).includes(code), `${where}: ${code}`);
+          }
+        }
+      }
+    }
+    assert.ok(cut > 0);
+  });
+}
+
+/** The codes of results in the next request. */
+function told(entries: readonly LogEntry[]): string[] {
+  return JSON.stringify(promptFor(entries)).match(/TOOL_[A-Z_]+(?=: )/g) ?? [];
+}
+
+test("a repair of which records are lost themselves: no law is broken by what is left, and it is mended again", async () => {
+  const isSampled = sampler();
+  const behind: LogEvent = { type: "note.recorded", about: "s", text: "behind it" };
+  const records = encode([{ type: "session.created" }, ...turnEvents(1, "ab"), behind], at);
+  for (let from = 1; from < records.length - 1; from += 1) {
+    const first = new TurnWorld();
+    const left = [...records.slice(0, from), ...records.slice(from + 1)];
+    await first.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });
+    await checkSession(first.process(), "s", { repair: true });
+    const repaired = await first.store.read("s");
+    for (const { seq } of repaired.filter((record) => record.seq > records.length)) {
+      for (const more of [0, 1]) {
+        if (!isSampled()) continue;
+        const where = `record ${from + 1}, then ${seq} and ${more} more`;
+        const world = new TurnWorld();
+        const rest = repaired.filter((record) => record.seq < seq || record.seq > seq + more);
+        const note = encode([behind], { ...at, epoch: 9, expectedSeq: repaired.at(-1)?.seq ?? 0 });
+        await world.store.restore({ session: "s", head: {}, batches: once([...rest, ...note]) });
+        const session = await openSession(world.process(), "s");
+        await assert.rejects(session.run(agentOf([]), "go on").result, { code: "CORRUPT" }, where);
+        const { verdicts } = await checkSession(world.process(), "s", { repair: true });
+        assert.deepEqual(
+          verdicts.flatMap(({ violations }) => violations),
+          [],
+          where,
+        );
+        const result = await world.effects.run(session.run(agentOf([[...say("here"), finish()]]), "go on").result);
+        assert.equal(result.outcome.type, "completed", where);
+        assertLawful(await session.entries(), where);
+      }
+    }
+  }
+});
+
+test("a turn of which a hole has left no id: its call is in doubt, and the repair says what it has closed", async () => {
+  const records = encode([{ type: "session.created" }, ...turnEvents(1, "ab").slice(0, 6)], at);
+  const world = new TurnWorld();
+  const left = records.filter(({ type }) => type === "session.created" || type === "message.committed");
+  await world.store.restore({ session: "s", head: {}, batches: once(left) });
+  const { findings } = await checkSession(world.process(), "s", { repair: true });
+  assert.equal(findings.at(-1)?.what, "closed a turn whose id is lost, 1 calls without a result");
+  const entries = await (await openSession(world.process(), "s")).entries();
+  assert.deepEqual(codesOf(entries), [["attempt-1a-1", "TOOL_OUTCOME_UNKNOWN"]]);
+  assert.deepEqual(eventsOf(entries, "turn.ended"), []);
+});
+
 test("L4: a read that was entered before its message, and whose entry is lost, is unknown, not not-started", async () => {
   const [input, turn, step, attempt, ended, message] = turnEvents(1, "ab");
   assert.ok(input && turn && step && attempt && ended && message);
-  const entered = {
-    type: "tool.entered" as const,
-    call: "attempt-1a-1",
-    tool: "look",
-    digest: "d",
-    effect: "read" as const,
-  };
-  const early = { ...entered, key: "k", attempt: "attempt-1a", input: "{}" };
-  const records = encode([{ type: "session.created" }, input, turn, step, attempt, early, ended, message], at);
+  const records = encode([{ type: "session.created" }, input, turn, step, attempt, earlyEntry, ended, message], at);
   const world = new TurnWorld();
   const left = records.filter(({ type }) => type !== "tool.entered");
   await world.store.restore({ session: "s", head: { openTurn: "turn-1" }, batches: once(left) });

@@ -3,9 +3,9 @@
  *
  * Owns: the laws that only these can break. Does not own: the logs (referee), the faults (fate, damage). Invariants:
  * 1. A log is kept as it was written. What a hole hides is left out only of what the laws are shown, and only where a
- *    repair is recorded.
+ *    repair is recorded: also where that record has rotted since. What was written behind it was written for who reads so.
  */
-import { type LogEntry, laws, type Store } from "@pawl/core";
+import { type EventOf, type LogEntry, laws, type Store } from "@pawl/core";
 import type { Damage } from "./damage.ts";
 import type { Log, Referee } from "./referee.ts";
 
@@ -63,7 +63,7 @@ export class Witness {
   inherits(log: Log): readonly LogEntry[] {
     const { damage } = this;
     if (!damage) return log.entries;
-    const mended = this.#repairsIn(log.entries);
+    const mended = this.#readableRepairs(log.entries);
     const hidden = ({ seq }: LogEntry) => mended.some(({ from, to }) => from < seq && seq < to);
     const rotten = log.entries.filter((entry) => damage.isRotten(entry) && !hidden(entry));
     if (rotten.length > 0) log.hole = { since: 0, seqs: new Set(rotten.map(({ seq }) => seq)) };
@@ -79,7 +79,7 @@ export class Witness {
 
   /** Behind a repair, laws see a mark in the place of each hole, as every fold does. */
   repaired(session: string, log: Log): void {
-    for (const { from, to } of this.#repairsIn(log.entries)) {
+    for (const { from, to } of this.#readableRepairs(log.entries)) {
       for (const { seq, session: of } of log.entries) {
         if (seq <= from || seq >= to) continue;
         log.hole?.seqs.delete(seq);
@@ -96,7 +96,7 @@ export class Witness {
       const at = log.entries.findIndex((entry) => entry.seq === left.seq && entry.session === origin);
       if (at < 0) continue;
       log.entries[at] = left;
-      // Who drives has read it before; who comes next has not.
+      // A driver has read it before, and may read it again at any time; the next one finds what is left.
       log.sent = [];
       log.stale = true;
       this.#retell(session, log);
@@ -183,25 +183,28 @@ export class Witness {
     for (const entry of this.#viewOf(log.entries)) this.#referee.judge(session, log, entry);
   }
 
-  /** What is recorded of repairs, and can be read. */
-  #repairsIn(entries: readonly LogEntry[]) {
-    return entries.flatMap((entry) =>
-      entry.event.type === "log.repaired" && !this.damage?.isRotten(entry) ? entry.event : [],
-    );
+  /** What is recorded of repairs, and can be read: it lets a session be driven. */
+  #readableRepairs(entries: readonly LogEntry[]) {
+    return repairsIn(entries.filter((entry) => !this.damage?.isRotten(entry)));
   }
 
-  /** A log with a mark in the place of each mended hole. */
+  /** A log with a mark in the place of each hole that was ever mended. */
   #viewOf(entries: readonly LogEntry[]): readonly LogEntry[] {
-    const repairs = this.#repairsIn(entries);
+    const repairs = repairsIn(entries);
     if (repairs.length === 0) return entries;
     const last = new Map(repairs.map((event) => [event.to - 1, event]));
     return entries.flatMap((entry): LogEntry[] => {
       const { seq } = entry;
+      // A later repair may take in the place where the mark of an earlier one stood.
+      if (repairs.some(({ from, to }) => from < seq && seq < to - 1)) return [];
       const mark = last.get(seq);
-      if (mark) return [{ ...entry, epoch: mark.from === 0 ? 0 : entry.epoch, event: mark }];
-      return repairs.some(({ from, to }) => from < seq && seq < to) ? [] : [entry];
+      return mark ? [{ ...entry, epoch: mark.from === 0 ? 0 : entry.epoch, event: mark }] : [entry];
     });
   }
+}
+
+function repairsIn(entries: readonly LogEntry[]): EventOf<"log.repaired">[] {
+  return entries.flatMap(({ event }) => (event.type === "log.repaired" ? event : []));
 }
 
 /** What a child of this world says when all is well. */

@@ -36,4 +36,15 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
   },
   { seed: 3227238, why: "the same, where a worker drove it, in a fork" },
   { seed: 3304742, why: "the same, where the store's clock had jumped: the lease had run out there alone" },
+    seed: 3550664,
+    why: "a fork was cut inside a repair, and the start of its parent's turn was in the hole: nobody closed it there",
+  },
+  {
+    seed: 3428900,
+    why: "the world's mistake: where a repair had rotted, the laws were shown what it hid beside what it had closed",
+  },
+  {
+    seed: 3435109,
+    why: "the world's mistake: a fork's driver that read again what was erased in its parent was held to what it had sent before",
+  },
 ];

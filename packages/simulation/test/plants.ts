@@ -99,12 +99,12 @@ export const plants: PlantedFault[] = [
     seed: 483,
   },
   {
-    title: "a repair closes nothing",
-    file: "doctor/session-checkup.ts",
-    find: "[...repairs(holes), ...(await closing(runtime, session, state))]",
-    put: "repairs(holes)",
+    title: "what stands behind a hole that holds its start is not closed",
+    file: "turn/state.ts",
+    find: "if (state.holed) restoreStarts(state, entry);",
+    put: "",
     laws: ["L7", "L4", "L3", "error"],
-    seed: 1951,
+    seed: 483,
   },
   {
     title: "an erased message loses its calls",

@@ -21,6 +21,7 @@ import { unsettled } from "../tool/pending.ts";
 import { closeTurn } from "../turn/close.ts";
 import { readJournal } from "../turn/journal.ts";
 import { headOf } from "../turn/ledger.ts";
+import { lostId } from "../turn/lost-start.ts";
 import type { Runtime } from "../turn/session.ts";
 import { type TurnState, turnFold } from "../turn/state.ts";
 import { verify } from "../turn/verify.ts";
@@ -99,10 +100,11 @@ async function repairSession(runtime: Runtime, session: string): Promise<Finding
     const closed = state.turn?.id;
     const events = [...repairs(holes), ...(await closing(runtime, session, state))];
     const at = { session, epoch, expectedSeq: lease.seq };
-    const records = encode(events.filter(isNamed), { ...at, time: effects.clock.now() });
+    const records = encode(events, { ...at, time: effects.clock.now() });
     const head = headOf(events.reduce((now, event, index) => turnFold.step(now, entryOf(event, at, index)), state));
     await store.append({ ...at, records, head });
-    const done = closed === undefined ? [] : [note(`closed turn ${closed}, ${doubtful} calls without a result`)];
+    const what = closed === lostId ? "a turn whose id is lost" : `turn ${closed}`;
+    const done = closed === undefined ? [] : [note(`closed ${what}, ${doubtful} calls without a result`)];
     return done.map((finding) => ({ ...finding, done: true }));
   } finally {
     await store.releaseLease(session, epoch);
@@ -122,30 +124,15 @@ async function closing({ store }: Runtime, session: string, state: TurnState): P
 }
 
 /**
- * As the driver's fold; where a hole was passed, an end that is not there may be in it. Fails with SESSION_READ_ONLY for what
- * no hole explains: such a log was not written by a driver, and what it means is not ours to guess.
+ * As the driver folds it. Fails with SESSION_READ_ONLY for what no hole explains: such a log was not written by a driver, and
+ * what it means is not ours to guess.
  */
 function foldOverHoles(entries: readonly LogEntry[]): TurnState {
-  let holed = false;
-  /** Attempts that began behind the last hole: none of their entries is lost. */
-  const begun = new Set<string>();
   let state = turnFold.init();
   for (const entry of entries) {
-    const { event } = entry;
-    if (event.type === "log.repaired" && entry.seq < event.to) {
-      holed = true;
-      begun.clear();
-      doubt(state, entry);
-    }
-    if (event.type === "attempt.started") begun.add(event.attempt);
-    if (holed) state = withLostStart(state, entry);
-    if (event.type === "turn.started" && state.turn) {
-      if (!holed) throw unordered(entry.session, entry.seq, state.turn.id);
-      state.turn = undefined;
-    }
+    if (entry.event.type === "turn.started" && state.turn && !state.holed)
+      throw unordered(entry.session, entry.seq, state.turn.id);
     state = turnFold.step(state, entry);
-    // A read may be entered before its message is whole.
-    if (holed && event.type === "message.committed" && !begun.has(event.attempt)) doubt(state, entry);
   }
   return state;
 }
@@ -156,45 +143,6 @@ function unordered(session: string, seq: number, open: string): PawlError {
     "SESSION_READ_ONLY",
     `${what}; it cannot be mended: read it, export it, or fork it at ${seq - 1}`,
   );
-}
-
-/** Stands for an id that only the hole had. */
-const lostId = "";
-
-/** What only ever stands in a step tells that one was open: it is closed like any other, though its start is lost (L7). */
-function withLostStart(state: TurnState, { event, ...at }: LogEntry): TurnState {
-  const lost = (now: TurnState, start: LogEvent) => turnFold.step(now, { ...at, event: start });
-  const turnOf = (now: TurnState, turn: string) =>
-    now.turn?.id === turn ? now : lost(now, { type: "turn.started", turn, inputs: [] });
-  const stepOf = (now: TurnState, step: string) => {
-    if (now.turn?.step && (step === lostId || now.turn.step.id === step)) return now;
-    const { id: turn = lostId, steps = 0 } = now.turn ?? {};
-    return lost(turnOf(now, turn), { type: "step.started", step, turn, number: steps + 1 });
-  };
-  switch (event.type) {
-    case "step.started":
-      return turnOf(state, event.turn);
-    case "attempt.started":
-      return stepOf(state, event.step);
-    case "message.committed":
-      return stepOf(state, lostId);
-    default:
-      return state;
-  }
-}
-
-/** Nobody can tell which one an end without an id would be the end of. */
-function isNamed(event: LogEvent): boolean {
-  if (event.type === "step.ended") return event.step !== lostId;
-  return event.type !== "turn.ended" || event.turn !== lostId;
-}
-
-/** What stood before the hole without a result may have been entered inside. */
-function doubt(state: TurnState, { time }: LogEntry): void {
-  for (const call of state.turn?.step ? unsettled(state.turn.step.calls) : []) {
-    const { id, tool } = call.part;
-    call.entered ??= { type: "tool.entered", call: id, tool, digest: "", effect: "write", key: "", at: time };
-  }
 }
 
 function entryOf(

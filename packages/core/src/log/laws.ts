@@ -183,6 +183,8 @@ const closed: Law = {
       const broken = moved.begins ? begin(open, ended, moved) : end(open, moved);
       // Whose beginning is in the hole cannot be told from what never began; a turn is a new footing.
       const wrong = lost && !(moved.begins && ended.has(moved.id)) ? [] : broken;
+      // Calls of a step that nothing names any more: who begins the next turn could not know of their end.
+      if (lost && moved.kind === "turn" && moved.begins && !open.step && !open.attempt) calls.clear();
       if (lost && moved.kind === "turn") lost = !moved.begins;
       if (!moved.begins) ended.add(moved.id);
       if (event.type === "step.ended" || event.type === "turn.ended") {

@@ -2,7 +2,8 @@
  * Erasing the content of one record, for an operator.
  *
  * Owns: when it is allowed. Does not own: what is left of an event (log/redaction), the file (stores). Invariants:
- * 1. Nobody drives meanwhile: the eraser holds the lease.
+ * 1. Nobody drives the session meanwhile: the eraser holds the lease. Whoever drives a fork of it goes on with what it has
+ *    read, until it reads its log again or ends.
  * 2. Nothing of an open turn is erased: what recovery decides from must be what happened.
  */
 import { PawlError } from "../error.ts";

@@ -33,12 +33,17 @@ export interface PendingCall {
 /** By call id, in call order. */
 export type Pending = Map<string, PendingCall>;
 
-/** Entries of the open attempt, before its message, by call. */
-export type EagerEntries = Map<string, NonNullable<PendingCall["entered"]>>;
+/** Entries of the open attempt, before its message, by call. `lost`: a hole in the log lies behind its start. */
+export type EagerEntries = Map<string, NonNullable<PendingCall["entered"]>> & { lost?: boolean };
 
 /** Takes an entry of an eager read. Those of an attempt that left no message are facts about it, and of no call. */
-export function trackEager(eager: EagerEntries, { event, time }: LogEntry): void {
-  if (event.type === "attempt.started") eager.clear();
+export function trackEager(eager: EagerEntries, entry: LogEntry): void {
+  const { event, time } = entry;
+  if (isHoleMark(entry)) eager.lost = true;
+  if (event.type === "attempt.started") {
+    eager.clear();
+    eager.lost = false;
+  }
   if (event.type === "tool.entered" && event.attempt !== undefined) eager.set(event.call, { ...event, at: time });
 }
 
@@ -48,7 +53,7 @@ export function pendingOf(parts: readonly MessagePart[], eager?: EagerEntries): 
   for (const part of parts) {
     if (part.type !== "tool-call" || part.providerExecuted) continue;
     const entered = eager?.get(part.id);
-    pending.set(part.id, { part, ...(entered ? { entered, runs: 1 } : {}) });
+    pending.set(part.id, { part, ...(entered ? { entered, runs: 1 } : {}), ...(eager?.lost ? { lost: true } : {}) });
   }
   return pending;
 }

@@ -8,6 +8,7 @@ import type { Failure, Outcome } from "../log/value.ts";
 import { pendingOf, unsettled } from "../tool/pending.ts";
 import { settleMissing } from "../tool/settle.ts";
 import type { Proven } from "./journal.ts";
+import { lostId } from "./lost-start.ts";
 import type { TurnState } from "./state.ts";
 
 export interface Closing {
@@ -37,9 +38,10 @@ export function closeTurn({ turn }: TurnState, { outcome, failure, fragment }: C
   }
   if (step) {
     events.push(...settleMissing(unsettled(step.calls)));
-    events.push({ type: "step.ended", step: step.id, ...failed });
+    // Nobody can tell which one an end without an id would be the end of.
+    if (step.id !== lostId) events.push({ type: "step.ended", step: step.id, ...failed });
   }
-  events.push({ type: "turn.ended", turn: turn.id, outcome, ...failed });
+  if (turn.id !== lostId) events.push({ type: "turn.ended", turn: turn.id, outcome, ...failed });
   return events;
 }
 

@@ -5,6 +5,7 @@
  * Invariants:
  * 1. Everything here follows from the log; a crash at any seq gives the state of that prefix (L10).
  * 2. Budgets count recorded attempts, so that they survive crashes (L6).
+ * 3. Behind a hole, what must have begun in it is open: whoever closes it, the doctor or the driver of a fork, sees the same.
  */
 import { assert } from "../error.ts";
 import type { LogEntry } from "../log/envelope.ts";
@@ -15,6 +16,7 @@ import { isHoleMark } from "../log/salvage.ts";
 import type { Decision, Outcome, RequestHeader } from "../log/value.ts";
 import { type EagerEntries, type Pending, pendingOf, track, trackEager } from "../tool/pending.ts";
 import { type StandingAnswers, trackStanding } from "../tool/standing.ts";
+import { lostId, lostStarts } from "./lost-start.ts";
 
 export interface TurnState {
   seq: number;
@@ -23,7 +25,7 @@ export interface TurnState {
   /** The header in force: the last one recorded. */
   header: RequestHeader | undefined;
   turn: OpenTurn | undefined;
-  /** A mended hole was passed while the turn was open: its end may be in it. */
+  /** A hole was passed: an end that is not there may be in it, and so may a start. */
   holed?: boolean;
   last: { turn: string; outcome: Outcome } | undefined;
   /**
@@ -97,6 +99,7 @@ export const turnFold: Fold<TurnState> = {
     stripped: [],
   }),
   step(state, entry) {
+    if (state.holed) restoreStarts(state, entry);
     state.seq = entry.seq;
     state.epoch = entry.epoch;
     state.contextTokens = tokensAfter(state, entry.event);
@@ -136,8 +139,9 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
       };
       return;
     case "log.repaired":
-      state.holed ||= isHoleMark(entry);
-      if (state.turn?.step) track(state.turn.step.calls, entry);
+      if (isHoleMark(entry)) passHole(state, entry);
+      // What is closed follows. Nothing can close what has no name: it is over here, or with its step.
+      else if (state.turn?.id === lostId && (state.turn.step?.id ?? lostId) === lostId) state.turn = undefined;
       return;
     case "context.compacted":
       // Results that were cut on the way to a summary are not what was asked for.
@@ -162,10 +166,26 @@ function apply(state: TurnState, event: LogEvent, entry: LogEntry): void {
       return;
     case "step.ended":
       if (state.turn) endStep(state.turn);
+      if (state.turn?.id === lostId) state.turn = undefined;
       return;
     default:
       if (state.turn?.step) applyToStep(state, state.turn, state.turn.step, entry);
   }
+}
+
+function restoreStarts(state: TurnState, entry: LogEntry): void {
+  const starts = lostStarts(state, entry.event);
+  for (const event of starts) apply(state, event, entry);
+  // Entries of reads, before its message, may have been there, too.
+  if (starts.length > 0 && state.turn?.step) state.turn.step.eager.lost = true;
+}
+
+function passHole(state: TurnState, entry: LogEntry): void {
+  state.holed = true;
+  const step = state.turn?.step;
+  if (!step) return;
+  trackEager(step.eager, entry);
+  track(step.calls, entry);
 }
 
 function startStep(turn: OpenTurn, event: EventOf<"step.started">): void {
