@@ -14,6 +14,7 @@ import {
 } from "../src/index.ts";
 import { decode } from "../src/log/codec.ts";
 import { checksum, type LogRecord } from "../src/log/envelope.ts";
+import { salvage } from "../src/log/salvage.ts";
 import { memoryRuntime } from "../src/node.ts";
 import { call, finish, say, scriptedModel } from "../src/testing.ts";
 
@@ -74,6 +75,20 @@ describe("a record", () => {
         () => decode(recordOf(payload)),
         (error) => isPawlError(error, "CORRUPT"),
       );
+    });
+  }
+
+  for (const [what, fields] of [
+    ["a type is an object, which cannot be said in words either", { type: { toString: "" } }],
+    ["a version is one", { version: { toString: "" } }],
+  ] as const) {
+    test(`${what}: damage, not a crash`, () => {
+      const record = recordOf(note, fields);
+      assert.throws(
+        () => decode(record),
+        (error) => isPawlError(error, "CORRUPT"),
+      );
+      assert.equal(salvage([{ ...record, seq: 1 }]).holes[0]?.kind, "damaged");
     });
   }
 

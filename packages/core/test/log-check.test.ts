@@ -7,6 +7,7 @@ import type { LogEvent } from "../src/log/event.ts";
 import {
   boolean,
   id,
+  isWorkspace,
   json,
   list,
   number,
@@ -17,6 +18,8 @@ import {
   seen,
   string,
   tagged,
+  workspace,
+  workspaceWords,
 } from "../src/log/shape.ts";
 import { eventTypes } from "./arbitrary.ts";
 import { opaque, samples } from "./event-sample.ts";
@@ -293,6 +296,19 @@ describe("shapes", () => {
       Symbol.iterator,
     ];
     for (const [at, value] of bent.entries()) assert.notEqual(json().problem(value), undefined, `${at}`);
+  });
+
+  test("a workspace is a whole text that fits into an index", () => {
+    const words = "a workspace of 1 to 256 characters";
+    for (const good of ["w", "a place, /with any sign", "w".repeat(256), "🙂"]) {
+      assert.ok(isWorkspace(good));
+      assert.equal(workspace.check(good, "x"), undefined);
+    }
+    for (const bad of ["", "w".repeat(257), "\ud800", 5, ["w"], undefined]) {
+      assert.equal(isWorkspace(bad), false);
+      assert.equal(workspace.check(bad, "x"), `x must be ${words}, is ${seen(bad)}`);
+      assert.equal(workspaceWords(bad), `${seen(bad)} cannot be ${words}`);
+    }
   });
 
   test("an amount may be nothing at all", () => {

@@ -4,8 +4,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { checkEvent } from "../src/log/check.ts";
 import { decode, decodeAll, encode } from "../src/log/codec.ts";
-import type { LogRecord } from "../src/log/envelope.ts";
-import type { LogEvent } from "../src/log/event.ts";
+import { type LogRecord, redactionSeal } from "../src/log/envelope.ts";
+import type { LogEvent, MessagePart } from "../src/log/event.ts";
 import { erasedText, erasePayload, redact } from "../src/log/redaction.ts";
 import { verify } from "../src/turn/verify.ts";
 import { arbitraryEvent, eventTypes } from "./arbitrary.ts";
@@ -24,6 +24,29 @@ function erased(record: LogRecord): LogRecord {
   return { ...record, payload: erasePayload(record) };
 }
 
+/** Ids, order, kinds and what names a call stay; texts, inputs, data and provider state go. */
+const erasedParts: MessagePart[] = [
+  { type: "text", id: "p-1", text: "[erased]" },
+  { type: "reasoning", id: "p-2", text: "[erased]" },
+  {
+    type: "tool-call",
+    id: "p-3",
+    providerId: "call_1",
+    tool: "read",
+    input: '{"erased":"[erased]"}',
+    providerExecuted: false,
+    cut: true,
+  },
+  { type: "tool-result", id: "p-4", call: "p-3", tool: "read", result: "[erased]", isError: false },
+  { type: "file", id: "p-5", mediaType: "image/png" },
+  { type: "source", id: "p-6", source: "[erased]" },
+  { type: "custom", id: "p-7", kind: "x" },
+];
+
+function omit(event: LogEvent, ...names: string[]): LogEvent {
+  return Object.fromEntries(Object.entries(event).filter(([name]) => !names.includes(name))) as unknown as LogEvent;
+}
+
 const erasable = eventTypes.filter((type) => redact(samples[type]) !== undefined);
 
 describe("redaction", () => {
@@ -40,7 +63,7 @@ describe("redaction", () => {
     ]);
     assert.throws(() => erasePayload(one(samples["step.ended"])), {
       code: "INVALID_INPUT",
-      message: /record 1 is step\.ended.*input\.accepted/,
+      message: /record 1 is step\.ended.*: input\.accepted, turn\.ended, /,
     });
   });
 
@@ -63,16 +86,32 @@ describe("redaction", () => {
       for (const word of words) assert.ok(!text.includes(word), `${type} still says ${word}: ${text}`);
       if (type !== "turn.ended") assert.ok(text.includes(erasedText) || type === "tool.entered", text);
     }
-    const message = redact(samples["message.committed"]);
-    assert.ok(message?.type === "message.committed");
-    assert.deepEqual(
-      message.parts.map(({ type, id }) => [type, id]),
-      samples["message.committed"].parts.map(({ type, id }) => [type, id]),
-    );
+    assert.deepEqual(redact(samples["message.committed"]), { ...samples["message.committed"], parts: erasedParts });
+    assert.deepEqual(redact(samples["attempt.ended"]), {
+      ...samples["attempt.ended"],
+      fragment: erasedParts,
+      notes: ["[erased]"],
+    });
+    const { site } = samples["tool.entered"];
+    assert.deepEqual(redact(samples["tool.entered"]), {
+      ...samples["tool.entered"],
+      input: '{"erased":"[erased]"}',
+      site: { ...site, where: "[erased]" },
+    });
+    assert.deepEqual(redact(samples["turn.ended"]), { ...samples["turn.ended"], output: "[erased]" });
     assert.deepEqual(redact(samples["tool.settled"]), {
       ...samples["tool.settled"],
       output: { content: [{ type: "text", text: erasedText }], isError: true, code: "TOOL_FAILED" },
     });
+  });
+
+  test("puts nothing where nothing was", () => {
+    const bare: LogEvent[] = [
+      { type: "turn.ended", turn: "t-1", outcome: { type: "completed" } },
+      omit(samples["attempt.ended"], "fragment", "notes"),
+      omit(samples["tool.entered"], "site", "input"),
+    ];
+    for (const event of bare) assert.deepEqual(redact(event), event);
   });
 });
 
@@ -89,6 +128,10 @@ describe("an erased record", () => {
   test("erased again is what it was", () => {
     const once = erased(one(samples["note.recorded"]));
     assert.deepEqual(erased(once), once);
+    assert.ok(!(once.payload instanceof Uint8Array));
+    const left = new TextEncoder().encode('{"about":"p-3","text":"[gone, in the words of another version]"}');
+    const older = { ...once, payload: { ...once.payload, left, seal: redactionSeal(once.checksum, left) } };
+    assert.deepEqual(erased(older), older);
   });
 
   test("whose remains were changed, or belong to another record, is CORRUPT", () => {

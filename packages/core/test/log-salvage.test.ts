@@ -6,8 +6,9 @@ import { decodeAll, encode } from "../src/log/codec.ts";
 import { checksum, type LogRecord } from "../src/log/envelope.ts";
 import type { LogEvent } from "../src/log/event.ts";
 import { logLaws } from "../src/log/laws.ts";
-import { decodeMended, isHoleMark, markHoles, salvage } from "../src/log/salvage.ts";
+import { decodeMended, isHoleMark, markHoles, repairsAmong, salvage } from "../src/log/salvage.ts";
 import { verifyWith } from "../src/log/verify.ts";
+import { samples } from "./event-sample.ts";
 import { turnEvents } from "./fixtures/store-content.ts";
 
 const at = { session: "s", epoch: 3, expectedSeq: 0, time: 1_900_000_000_000 };
@@ -71,8 +72,40 @@ describe("salvage", () => {
     const doubt = (record: LogRecord) => salvage([record]).holes[0]?.mayHoldTools;
     const payload = new Uint8Array([0xff]);
     assert.equal(doubt(resealed(records[0], { payload })), false);
-    assert.equal(doubt(resealed(records[0], { payload, type: "tool.settled" })), true);
     assert.equal(doubt(broken(records[0])), true);
+    assert.equal(salvage([], { head: 1 }).holes[0]?.mayHoldTools, true);
+    const harmless = Object.keys(samples).filter((type) => !doubt(resealed(records[0], { payload, type })));
+    assert.deepEqual(harmless.sort(), [
+      "attempt.started",
+      "input.accepted",
+      "note.recorded",
+      "provider-state.stripped",
+      "session.created",
+      "snapshot.recorded",
+      "turn.started",
+    ]);
+  });
+
+  test("passes over what is unknown and says that it may be, without a hole", () => {
+    const future = resealed(records[1], { type: "future.fact", ignorable: true });
+    const [first, , third] = records;
+    assert.ok(first && third);
+    assert.deepEqual(salvage([first, future, third]), { entries: decodeAll([first, future, third]), holes: [] });
+  });
+
+  test("what is no damage but a fault of the program, or of the disk, is thrown", () => {
+    const [first] = records;
+    assert.ok(first);
+    let looks = 0;
+    const unread = {
+      ...first,
+      get payload() {
+        looks += 1;
+        if (looks === 1) throw new RangeError("the disk is gone");
+        return first.payload;
+      },
+    };
+    assert.throws(() => salvage([unread]), RangeError);
   });
 
   test("what a newer version wrote is no damage, and keeps damage beside it apart", () => {
@@ -86,13 +119,23 @@ describe("salvage", () => {
       ],
     );
     assert.match(holes[0]?.reason ?? "", /record 2: future\.fact, version 7/);
+    assert.equal(holes[0]?.mayHoldTools, true);
   });
 
   test("a record of a fenced driver and a second record for one place are not followed (R55)", () => {
     const [a, b, c] = records;
     assert.ok(a && b && c);
     const late = resealed(b, { epoch: 2 });
-    assert.deepEqual(salvage([a, late, c]).holes[0]?.reason, "record 2: its epoch falls to 2");
+    assert.deepEqual(salvage([a, late, c]).holes, [
+      {
+        from: 1,
+        to: 3,
+        kind: "damaged",
+        reason: "record 2: its epoch falls to 2",
+        mayHoldTools: true,
+        mended: false,
+      },
+    ]);
     assert.deepEqual(seqs(salvage([a, b, resealed(b, { epoch: 9 }), c]).entries), [1, 2, 3]);
   });
 
@@ -134,18 +177,45 @@ describe("a mended hole", () => {
     }
   });
 
+  test("is one before its repair alone, up to the repair's own place", () => {
+    const directly = encode([{ type: "log.repaired", from: 2, to: 5, reason: "" }], { ...at, expectedSeq: 4 });
+    const read = salvage([...records.slice(0, 2), ...directly]);
+    assert.equal(read.holes[0]?.mended, true);
+    assert.deepEqual(read.entries.map(isHoleMark), [false, false, false]);
+    const early = encode([{ type: "log.repaired", from: 0, to: 9, reason: "" }], { ...at, expectedSeq: 2 });
+    assert.equal(salvage([...records.slice(0, 2), ...early, ...records.slice(4)]).holes[0]?.mended, false);
+  });
+
+  test("has its repairs in the records of the log, not in what stands for its holes", () => {
+    assert.deepEqual(repairsAmong(markHoles(salvage(mended))), [repair]);
+    assert.deepEqual(repairsAmong(decodeAll(records)), []);
+  });
+
+  test("is marked as what stands before it is, and as what follows where nothing does", () => {
+    const later = encode(["5", "6"].map(note), { ...at, epoch: 4, expectedSeq: 4, time: at.time + 9 });
+    const event = (from: number, to: number, reason: string) => ({ type: "log.repaired", from, to, reason });
+    const marksOf = (left: LogRecord[], head = 0) => markHoles(salvage(left, { head })).filter(isHoleMark);
+    assert.deepEqual(marksOf([...records.slice(0, 2), ...later.slice(0, 1)], 6), [
+      { session: "s", seq: 4, epoch: 3, time: at.time, event: event(2, 5, "records 3 to 4: missing") },
+      { session: "s", seq: 6, epoch: 4, time: at.time + 9, event: event(5, 7, "record 6: missing") },
+    ]);
+    assert.deepEqual(marksOf(later), [
+      { session: "s", seq: 4, epoch: 0, time: at.time + 9, event: event(0, 5, "records 1 to 4: missing") },
+    ]);
+    assert.deepEqual(marksOf([], 2), [
+      { session: "", seq: 2, epoch: 0, time: 0, event: event(0, 3, "records 1 to 2: missing") },
+    ]);
+  });
+
   test("reads as a mark in its place, whatever the page; any other damage is thrown as before", () => {
     const strict = new Error("strict");
-    const entries = decodeMended(mended, 0, [{ ...repair, seq: 7 }], strict);
+    const entries = decodeMended(mended, 0, [repair], strict);
     assert.deepEqual(seqs(entries), [1, 2, 4, 5, 6, 7]);
     assert.deepEqual(entries.map(isHoleMark), [false, false, true, false, false, false]);
     assert.deepEqual(entries[2]?.event, { type: "log.repaired", ...repair });
-    assert.deepEqual(seqs(decodeMended(mended.slice(2), 2, [{ ...repair, seq: 7 }], strict)), [4, 5, 6, 7]);
+    assert.deepEqual(seqs(decodeMended(mended.slice(2), 2, [repair], strict)), [4, 5, 6, 7]);
     assert.throws(() => decodeMended(mended, 0, [], strict), strict);
-    assert.throws(
-      () => decodeMended([broken(mended[0]), ...mended.slice(1)], 0, [{ ...repair, seq: 7 }], strict),
-      strict,
-    );
+    assert.throws(() => decodeMended([broken(mended[0]), ...mended.slice(1)], 0, [repair], strict), strict);
   });
 
   test("of what a newer version wrote there is none: it stays a reason not to drive", () => {

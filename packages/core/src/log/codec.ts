@@ -11,6 +11,7 @@ import { limit } from "../limit.ts";
 import { checkEvent, isEventType } from "./check.ts";
 import { checksum, type LogEntry, type LogRecord, redactionSeal } from "./envelope.ts";
 import type { EventType, LogEvent } from "./event.ts";
+import { seen } from "./shape.ts";
 
 /** The version this build writes, per type. All types began at 1. */
 const eventVersion = 1;
@@ -72,6 +73,8 @@ export function decode(record: LogRecord): LogEntry | undefined {
   if (checksum(record, record.payload) !== record.checksum) {
     throw corrupt(record, `the checksum does not match; run \`pawl doctor ${record.session}\``);
   }
+  if (typeof record.type !== "string" || typeof record.version !== "number")
+    throw corrupt(record, "its envelope is none");
   if (!isEventType(record.type) || record.version > eventVersion) {
     if (record.ignorable) return undefined;
     throw new PawlError(
@@ -110,7 +113,7 @@ function corrupt(record: LogRecord, what: string, cause?: unknown): PawlError {
 }
 
 function placeOf({ session, seq, type }: LogRecord): string {
-  return `session ${session}, record ${seq} (${type})`;
+  return `session ${session}, record ${seq} (${typeof type === "string" ? type : seen(type)})`;
 }
 
 /** Decodes records in order and checks that seq has no gap and epoch never falls. */

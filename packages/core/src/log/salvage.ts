@@ -32,7 +32,7 @@ export interface Salvage {
 }
 
 /** What a hole was mended with. */
-export type Repair = Pick<EventOf<"log.repaired">, "from" | "to" | "reason"> & { seq: number };
+export type Repair = Pick<EventOf<"log.repaired">, "from" | "to" | "reason">;
 
 /** Types that say nothing about tools. All others, and all that cannot be trusted, may. */
 const withoutTools: ReadonlySet<string> = new Set<EventType>([
@@ -146,13 +146,13 @@ function rangeWords(first: number, last: number): string {
   return first === last ? `record ${first}` : `records ${first} to ${last}`;
 }
 
-/** The repairs that a log has recorded. */
+/** The repairs that a log has recorded. One that reaches behind its own place stands for a hole and mends none. */
 export function repairsAmong(entries: Iterable<LogEntry>): Repair[] {
   const repairs: Repair[] = [];
   for (const entry of entries) {
     if (entry.event.type !== "log.repaired" || isHoleMark(entry)) continue;
     const { from, to, reason } = entry.event;
-    repairs.push({ from, to, reason, seq: entry.seq });
+    repairs.push({ from, to, reason });
   }
   return repairs;
 }
@@ -163,7 +163,7 @@ export function repairOf(
   repairs: Repair[],
 ): Repair | undefined {
   if (kind === "newer") return undefined;
-  return repairs.find((repair) => repair.from <= from && to <= repair.to && to <= repair.seq);
+  return repairs.find((repair) => repair.from <= from && to <= repair.to);
 }
 
 /** Whether this entry stands for a hole: everything open before it may have gone on or ended inside. */

@@ -86,7 +86,7 @@ export function workspaceWords(value: unknown): string {
 
 /** Any JSON value: what would come back changed (a date, NaN, undefined in a list) is none. */
 export function json<T>(): Shape<T> {
-  return shape<T>("a JSON value", (value) => value !== undefined && isJson(value));
+  return shape<T>("a JSON value", (value) => isJson(value));
 }
 
 /** An undefined field is as good as an absent one: that is how it is written. */
@@ -100,7 +100,7 @@ function isJson(value: unknown, depth = 0): boolean {
       return Number.isFinite(value);
     case "object":
       if (value === null) return true;
-      if (Array.isArray(value)) return value.every((item) => item !== undefined && isJson(item, depth + 1));
+      if (Array.isArray(value)) return value.every((item) => isJson(item, depth + 1));
       return isPlain(value) && Object.values(value).every((item) => item === undefined || isJson(item, depth + 1));
     default:
       return false;

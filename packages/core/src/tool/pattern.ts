@@ -33,8 +33,12 @@ export function matchesCommand(pattern: string, command: string): boolean {
   return matches(tokensOf(wanted, "text"), oneLine(command));
 }
 
-/** Without `.`, `..` and doubled slashes; below `cwd` it is relative to it. Links are not looked at: no pattern can. */
+/**
+ * Without `.`, `..` and doubled slashes; below `cwd` it is relative to it, else absolute, however it was spelled. Links are
+ * not looked at: no pattern can.
+ */
 export function plainPath(path: string, cwd?: string): string {
+  if (cwd?.startsWith("/") && !path.startsWith("/")) return plainPath(`${cwd}/${path}`, cwd);
   const absolute = path.startsWith("/");
   const names: string[] = [];
   for (const name of path.split("/")) {
@@ -46,7 +50,8 @@ export function plainPath(path: string, cwd?: string): string {
   if (cwd === undefined || !absolute) return plain;
   const root = plainPath(cwd);
   if (plain === root) return "";
-  return root !== "/" && plain.startsWith(`${root}/`) ? plain.slice(root.length + 1) : plain;
+  const below = root === "/" ? root : `${root}/`;
+  return plain.startsWith(below) ? plain.slice(below.length) : plain;
 }
 
 /** Redirections that touch nothing. */
@@ -92,7 +97,8 @@ function matches(tokens: readonly Token[], text: string): boolean {
     for (let at = 0; at <= characters.length; at += 1) {
       if ("one" in token) {
         const here = token.one === "?" || characters[at] === token.one;
-        if (reached[at] && at < characters.length && here) next[at + 1] = 1;
+        // Behind the end there is no place, and nothing is kept.
+        if (reached[at] && here) next[at + 1] = 1;
         continue;
       }
       const before = characters[at - 1];

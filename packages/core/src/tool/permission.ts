@@ -3,9 +3,10 @@
  *
  * Owns: which rule decides. Does not own: asking (approval). Pure. Invariants:
  * 1. The last rule that matches decides, as in a list of exceptions; where none does, a person is asked.
- * 2. A shell line is judged by each of its simple commands, and the strictest word counts: `git *` lets `git log` run
- *    and not `git log; rm -rf .`.
+ * 2. A shell line is judged by each of its simple commands and a list by each of its items, and the strictest word counts:
+ *    `git *` lets `git log` run and not `git log; rm -rf .`.
  * 3. What allows must match exactly; what asks or denies also matches a path in other letters, as some disks do.
+ * 4. In time proportional to the rules and to what the call says, however many pieces that has.
  */
 import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
@@ -52,9 +53,12 @@ export interface PermissionOptions {
  * ]);
  */
 export function permissionOf(rules: readonly PermissionRule[], options: PermissionOptions = {}): Permission {
-  for (const { tool, input } of rules)
-    for (const pattern of [tool ?? "", ...Object.values(input ?? {})]) checkPattern(pattern);
+  for (const pattern of rules.flatMap(patternsOf)) checkPattern(pattern);
   return (question) => ruling(rules, question, options) ?? "ask";
+}
+
+function patternsOf({ tool, input }: PermissionRule): string[] {
+  return [tool ?? "", ...Object.values(input ?? {})];
 }
 
 function checkPattern(pattern: string): void {
@@ -71,66 +75,76 @@ export function ruling(
   question: PermissionQuestion,
   options: PermissionOptions = {},
 ): PermissionWord | undefined {
-  const words = readings(question.input).map(
-    (input) => rules.findLast((rule) => matches(rule, { ...question, input }, options))?.say,
-  );
+  const tests = rules.map((rule) => ({ say: rule.say, covers: testOf(rule, question, options) }));
+  const named = new Set(rules.flatMap(({ input }) => Object.keys(input ?? {})));
+  const words = piecesOf(question.input, named).map((piece) => tests.findLast(({ covers }) => covers(piece))?.say);
   if (words.includes("deny")) return "deny";
   if (words.includes("ask")) return "ask";
   return words.includes(undefined) ? undefined : "allow";
 }
 
-/** The input once for each simple command that it holds. */
-function readings(input: unknown): unknown[] {
-  if (typeof input !== "object" || input === null) return [input];
-  const fields = Object.entries(input).filter(
-    (entry): entry is [string, string] => readingOf(entry[0]) === "command" && typeof entry[1] === "string",
+/** One of the things that a call asks for. Undefined: it is not made of several. */
+type Piece = { field: string; value: string } | undefined;
+
+/** Whether a rule is about a piece. The other fields count as a whole, for all pieces the same. */
+type Test = (piece: Piece) => boolean;
+
+/** The commands of its lines, and the items of those lists that a rule names. */
+function piecesOf(input: unknown, named: ReadonlySet<string>): Piece[] {
+  if (typeof input !== "object" || input === null) return [undefined];
+  const split = Object.entries(input).filter(
+    ([field, value]) => readingOf(field) === "command" || (named.has(field) && Array.isArray(value)),
   );
-  const split = fields.flatMap(([field, line]) => commandPieces(line).map((piece) => ({ ...input, [field]: piece })));
-  return split.length > 0 ? split : [input];
+  const pieces = split.flatMap(([field]) => valuesOf(input, field).map((value) => ({ field, value })));
+  return pieces.length > 0 ? pieces : [undefined];
 }
 
-function matches(
-  rule: PermissionRule,
-  { tool, effect, input }: PermissionQuestion,
-  options: PermissionOptions,
-): boolean {
+function testOf(rule: PermissionRule, { tool, effect, input }: PermissionQuestion, options: PermissionOptions): Test {
   // In a log there may be longer ones than rules can be made of: such an answer allows nothing.
-  const long = [rule.tool ?? "", ...Object.values(rule.input ?? {})].some(({ length }) => length > limit.patternChars);
-  if (long) return rule.say !== "allow";
-  if (rule.tool !== undefined && !matchesText(rule.tool, tool)) return false;
-  if (rule.effect !== undefined && rule.effect !== effect) return false;
-  return Object.entries(rule.input ?? {}).every(([field, pattern]) => {
-    const values = valuesOf(input, field);
-    if (values.length === 0) return false;
-    const one = (value: string) => matchesValue(field, pattern, value, rule.say, options);
-    // A list of paths is allowed as a whole, and refused for one of them.
-    return rule.say === "allow" ? values.every(one) : values.some(one);
+  const long = patternsOf(rule).some(({ length }) => length > limit.patternChars);
+  if (long) return () => rule.say !== "allow";
+  if (rule.tool !== undefined && !matchesText(rule.tool, tool)) return () => false;
+  if (rule.effect !== undefined && rule.effect !== effect) return () => false;
+  const fields = Object.entries(rule.input ?? {}).map(([field, pattern]) => {
+    const matches = matcherOf(field, pattern, rule.say, options);
+    let whole: boolean | undefined;
+    return (piece: Piece) => {
+      if (piece?.field === field) return matches(piece.value);
+      whole ??= matchesAll(valuesOf(input, field), matches, rule.say);
+      return whole;
+    };
   });
+  return (piece) => fields.every((matches) => matches(piece));
 }
 
+/** Of several together: all of them are allowed, or one is enough to ask or deny. */
+function matchesAll(values: readonly string[], matches: (value: string) => boolean, say: PermissionWord): boolean {
+  return say === "allow" ? values.length > 0 && values.every(matches) : values.some(matches);
+}
+
+/** What a field says: the items of a list, the commands of a shell line. */
 function valuesOf(input: unknown, field: string): string[] {
   if (typeof input !== "object" || input === null || !Object.hasOwn(input, field)) return [];
   const value = (input as Record<string, unknown>)[field];
   const values = Array.isArray(value) ? value : [value];
-  return values.map((one) => (typeof one === "string" ? one : (JSON.stringify(one) ?? "")));
+  const texts = values.map((one) => (typeof one === "string" ? one : (JSON.stringify(one) ?? "")));
+  return readingOf(field) === "command" ? texts.flatMap(commandPieces) : texts;
 }
 
-function matchesValue(
+function matcherOf(
   field: string,
   pattern: string,
-  value: string,
   say: PermissionWord,
   { cwd }: PermissionOptions,
-): boolean {
+): (value: string) => boolean {
   switch (readingOf(field)) {
-    case "command": {
-      const pieces = commandPieces(value);
-      const one = (piece: string) => matchesCommand(pattern, piece);
-      return say === "allow" ? pieces.length > 0 && pieces.every(one) : pieces.some(one);
+    case "command":
+      return (value) => matchesCommand(pattern, value);
+    case "path": {
+      const plain = plainPath(pattern, cwd);
+      return (value) => matchesPath(plain, plainPath(value, cwd), say === "allow" ? "exact" : "any-case");
     }
-    case "path":
-      return matchesPath(plainPath(pattern, cwd), plainPath(value, cwd), say === "allow" ? "exact" : "any-case");
     case "text":
-      return matchesText(pattern, value);
+      return (value) => matchesText(pattern, value);
   }
 }

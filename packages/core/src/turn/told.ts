@@ -50,7 +50,7 @@ export class Told {
 
   /** What the watcher knows from elsewhere: nothing is told of it. */
   know(entries: readonly LogEntry[]): void {
-    for (const [index, entry] of entries.entries()) this.#entry(entry, entries[index + 1]);
+    for (const entry of entries) this.#entry(entry, undefined);
   }
 
   /** The items of one entry. `next` is the one behind it, if that is known yet. */
@@ -171,11 +171,9 @@ interface Growth {
 function grown(open: ToldAttempt, { id, kind, tool, said, ended }: Growth): LiveItem[] {
   const at = { attempt: open.id, part: id };
   const items: LiveItem[] = [];
-  const part = open.parts.get(id) ?? { text: "", ended: false };
-  if (!open.parts.has(id)) items.push({ type: "part.started", ...at, kind, ...(tool === undefined ? {} : { tool }) });
-  open.parts.set(id, part);
-  part.text += said;
-  part.ended = ended;
+  const known = open.parts.get(id);
+  open.parts.set(id, { text: (known?.text ?? "") + said, ended });
+  if (!known) items.push({ type: "part.started", ...at, kind, ...(tool === undefined ? {} : { tool }) });
   if (said !== "") items.push({ type: "part.delta", ...at, kind, text: said });
   if (ended) items.push({ type: "part.ended", ...at });
   return items;
