@@ -7,7 +7,8 @@
  * 1. A record has the same checksum on the other side; exporting again gives the same records.
  * 2. A damaged record is not carried. Its place stands in the header, and nothing else may be missing.
  * 3. An import is whole or is not there; what is wrong is named by its line.
- * 4. What was a hole is a hole on the other side, also at the end of the log (L4).
+ * 4. The id of an input that the log holds stays a duplicate on the other side, as where it came from.
+ * 5. What was a hole is a hole on the other side, also at the end of the log (L4).
  */
 import { hash } from "node:crypto";
 import { isPawlError, PawlError } from "../error.ts";
@@ -114,10 +115,12 @@ export async function importSession(
   const needs = workspace === undefined ? {} : { workspace };
   const copied = session === header.session ? undefined : { session, from: header.session, now, needs };
   if (workspace !== undefined) admitWorkspace(workspace, copied ? undefined : header);
+  const check = new LogCheck(header, copied?.session);
   await store.restore({
     session,
     head: copied ? { ...copiedHead(header.head), ...needs } : header.head,
-    batches: batches(store, numbered, header, now, copied),
+    posts: check.posts,
+    batches: batches(store, numbered, header, check, now, copied),
   });
   return session;
 }
@@ -175,10 +178,10 @@ async function* batches(
   store: Store,
   lines: AsyncGenerator<Numbered, void>,
   header: Header,
+  check: LogCheck,
   now: number,
   copied: Copied | undefined,
 ): AsyncGenerator<LogRecord[], void> {
-  const check = new LogCheck(header.absent, copied?.session);
   const counted = { records: 0, blobs: 0 };
   let batch: LogRecord[] = [];
   let ended = false;
