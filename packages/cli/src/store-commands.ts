@@ -28,7 +28,7 @@ function addDoctor(program: Command, done: Done): void {
 
 function addExport(program: Command, done: Done): void {
   withStore(program.command("export"))
-    .description("write a session as lines of JSON, byte for byte")
+    .description("write a session as lines of JSON, byte for byte; its tasks are sessions of their own: see copy")
     .argument("<id>", `the session: ${anyWay}`)
     .option("--out <FILE>", "into a new file (default: standard output)")
     .addHelpText("after", "\nExample:\n  pawl export s_01K9WBZ --out session.jsonl")
