@@ -6,6 +6,7 @@
  */
 import { isId, PawlError, type Runtime, type Store } from "@pawl/core";
 import { sessionIds } from "@pawl/core/node";
+import { near } from "./near.ts";
 import { seenText } from "./style.ts";
 
 /** Shorter ones are guesses: an id that this store makes begins with its day. */
@@ -92,32 +93,3 @@ function listed(ids: readonly string[]): string {
 }
 
 const unnumbered = (text: string): string => text.replace(/\d+/g, "#");
-
-/** What `text` was perhaps meant to be, the nearest first. */
-export function near(text: string, ids: readonly string[]): string[] {
-  // Fingers slip once in a short word, now and then in a long one.
-  const most = Math.min(3, Math.max(1, Math.floor(text.length / 5)));
-  const found = ids.flatMap((id) => {
-    const far = text.length >= 3 && id.startsWith(text) ? 0 : distance(text.toLowerCase(), id.toLowerCase(), most);
-    return far <= most ? [{ id, far }] : [];
-  });
-  return found.sort((a, b) => a.far - b.far).map(({ id }) => id);
-}
-
-/** Letters to change, add, leave out or swap; more than `most` counts as one more than that. */
-function distance(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return most + 1;
-  let before: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i += 1) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const steps = [(last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + same];
-      row.push(Math.min(...steps, ...(swapped ? [(before[j - 2] ?? 0) + 1] : [])));
-    }
-    [before, last] = [last, row];
-  }
-  return last[b.length] ?? 0;
-}

@@ -37,9 +37,10 @@ export function driverNews(known: Driver | undefined, summary: SessionSummary): 
   const waits = workspaceWait(summary);
   const driver = { ...rest, isLeft: head.openTurn !== undefined, ...(waits && { waits }) };
   if (driver.isLeft && !known?.isLeft) {
-    const who = known?.holder ? `${holderWords(known.holder)} has ended` : "the process that drove it has ended";
+    // Ended, or alive and handing over: a look cannot tell.
+    const who = known?.holder ? holderWords(known.holder) : "the process that drove it";
     const now = waits ? `it ${waitWords(waits)}` : "nobody drives it";
-    return { driver, said: { tone: "warn", text: `! ${who} within a turn; ${now}` } };
+    return { driver, said: { tone: "warn", text: `! ${who} has left it within a turn; ${now}` } };
   }
   return waits && !before ? { driver, said: { tone: "warn", text: `it ${waitWords(waits)}` } } : { driver };
 }

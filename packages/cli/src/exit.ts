@@ -37,6 +37,8 @@ const ofError: Record<ErrorCode, number> = {
   SESSION_READ_ONLY: 6,
   NOT_SUPPORTED: 2,
   INVALID_EVENT: 1,
+  // No command ends with it: it is a turn's failure.
+  NO_SNAPSHOT: 1,
   BUG: 1,
 };
 

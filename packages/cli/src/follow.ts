@@ -3,7 +3,15 @@
  *
  * It only reads: leaving it, or killing it, is nothing to the session.
  */
-import { type LogEntry, openSession, PawlError, type Runtime, type Session, type SessionSummary } from "@pawl/core";
+import {
+  isTaskSession,
+  type LogEntry,
+  openSession,
+  PawlError,
+  type Runtime,
+  type Session,
+  type SessionSummary,
+} from "@pawl/core";
 import { addressOf, calledBy } from "./address.ts";
 import { DriverWatch, isIdle } from "./driver-watch.ts";
 import { type FollowScreen, personScreen, programScreen } from "./follow-screen.ts";
@@ -134,7 +142,9 @@ function driverOf(
         if (!said) return;
         screen.say(said.tone, said.text);
         const where = driver.waits ? ", on a machine that has it" : "";
-        if (driver.isLeft) screen.command(`  To go on inside the turn${where}: ${resume}`);
+        // No worker is given a task.
+        const goOn = isTaskSession(session.id) ? "To go on inside the turn" : "A worker goes on inside the turn, or";
+        if (driver.isLeft) screen.command(`  ${goOn}${where}: ${resume}`);
       },
       idle: () => void (options.forever ? undefined : leaveIdle(session, leaving)),
     },

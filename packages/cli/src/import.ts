@@ -23,6 +23,8 @@ export interface ImportOptions extends TransferOptions {
   format?: string;
   /** `PROVIDER:ID`, of whatever gave the answers: its signatures are kept for it. */
   model?: string;
+  /** What the session that is made needs. */
+  workspace?: string;
 }
 
 interface Imported {
@@ -41,7 +43,12 @@ export async function importFromFile(path: string, options: ImportOptions): Prom
   });
   const runtime = await openStore(options.store);
   try {
-    const taken = await takeIn(runtime, linesOf(input), { format, model, session: options.session });
+    const taken = await takeIn(runtime, linesOf(input), {
+      format,
+      model,
+      session: options.session,
+      workspace: options.workspace,
+    });
     say(options, path, taken);
     return 0;
   } finally {
@@ -57,11 +64,20 @@ async function takeIn(
     format,
     model,
     session,
-  }: { format: ForeignFormat | "pawl" | undefined; model: ModelRef | undefined; session: string | undefined },
+    workspace,
+  }: {
+    format: ForeignFormat | "pawl" | undefined;
+    model: ModelRef | undefined;
+    session: string | undefined;
+    workspace: string | undefined;
+  },
 ): Promise<Imported> {
   const first = await lines.next();
   const all = chain(first.done ? [] : [first.value], lines);
-  const given = session === undefined ? {} : { session };
+  const given = {
+    ...(session === undefined ? {} : { session }),
+    ...(workspace === undefined ? {} : { workspace }),
+  };
   if (format === "pawl" || (format === undefined && isExported(first.value ?? ""))) {
     const { store, effects } = runtime;
     return { session: await importSession(store, all, { ...given, now: effects.clock.now() }), format: "pawl" };

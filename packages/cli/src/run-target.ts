@@ -53,7 +53,7 @@ export async function sessionOf(
 }
 
 /** What a session needs stands in its first record: a word that changes nothing must not look as if it did. */
-async function refuseOther(session: Session, workspace: string | undefined): Promise<void> {
+export async function refuseOther(session: Session, workspace: string | undefined): Promise<void> {
   const needed = (await session.summary())?.head.workspace;
   if (workspace === undefined || workspace === needed) return;
   const has = needed === undefined ? "needs no workspace" : `needs workspace ${line(needed, 72)}`;

@@ -1,6 +1,7 @@
 /** The commands that are about a whole store, and about what goes from one to another. */
 import type { Command } from "commander";
 import { anyWay, withStore } from "./store-options.ts";
+import { withWorkspace } from "./turn-options.ts";
 
 type Done = (code: number) => void;
 
@@ -27,7 +28,7 @@ function addDoctor(program: Command, done: Done): void {
 
 function addExport(program: Command, done: Done): void {
   withStore(program.command("export"))
-    .description("write a session as lines of JSON, byte for byte")
+    .description("write a session as lines of JSON, byte for byte; its tasks are sessions of their own: see copy")
     .argument("<id>", `the session: ${anyWay}`)
     .option("--out <FILE>", "into a new file (default: standard output)")
     .addHelpText("after", "\nExample:\n  pawl export s_01K9WBZ --out session.jsonl")
@@ -38,7 +39,7 @@ function addExport(program: Command, done: Done): void {
 }
 
 function addImport(program: Command, done: Done): void {
-  withStore(program.command("import"))
+  withWorkspace(withStore(program.command("import")))
     .description("take in an exported session, or a conversation that another program kept; whole or not at all")
     .argument("<file>", "what export has written, or messages: one a line, or one JSON document")
     .option("--session <ID>", "under another id; of an exported session, a copy that begins with everything of it")

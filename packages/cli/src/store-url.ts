@@ -7,6 +7,7 @@
  */
 import { PawlError } from "@pawl/core";
 import { maskedUrls } from "./masked-url.ts";
+import { near } from "./near.ts";
 
 export interface ServerStore {
   /** As it was written: not to be shown. */
@@ -49,6 +50,7 @@ export function serverStore(word: string): ServerStore {
   if (mode !== "own" && mode !== "pooled") throw refuse(`mode=${mode} is neither own nor pooled`);
   if (connections !== undefined && !/^[1-9]\d{0,3}$/.test(connections))
     throw refuse(`connections=${connections} is no number from 1 to 9999`);
+  for (const name of url.searchParams.keys()) if (!known.has(name)) throw unknownParameter(word, name);
   const host = `${url.hostname || "localhost"}:${url.port || "5432"}`;
   return {
     word,
@@ -63,6 +65,32 @@ export function serverStore(word: string): ServerStore {
 
 /** Most file systems take no longer name. */
 const keyChars = 250;
+
+const ours = ["schema", "mode", "connections"];
+
+/** What the client (`pg`) understands. */
+const clients = [
+  ...["host", "port", "user", "password", "options", "client_encoding", "replication", "binary"],
+  ...["ssl", "sslmode", "sslcert", "sslkey", "sslrootcert", "sslnegotiation", "uselibpqcompat"],
+  ...["application_name", "fallback_application_name"],
+  ...["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "query_timeout"],
+];
+/** What a URL made for PostgreSQL's own programs often says besides: the client passes over it, as it always did. */
+const passedOver = ["channel_binding", "connect_timeout", "target_session_attrs", "gssencmode"];
+const keepalives = ["keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"];
+const known: ReadonlySet<string> = new Set([...clients, ...passedOver, ...keepalives]);
+
+/** Of the URL only what stands before its parameters is shown: a password under a wrong name would be seen. */
+function unknownParameter(word: string, name: string): PawlError {
+  const [address = ""] = maskedUrls(word).split("?", 1);
+  const [meant] = near(name, [...ours, ...clients]);
+  const called = /^\w{1,40}$/.test(name) ? ` ${name}` : "";
+  const also =
+    meant === undefined
+      ? `ours are ${ours.join(", ")}; the others are the client's, as sslmode`
+      : `did you mean ${meant}?`;
+  return new PawlError("INVALID_INPUT", `--store ${address}: it knows no parameter${called}; ${also}`);
+}
 
 /** Ours: the server would take it for a setting of its own, and refuse it. */
 function taken(url: URL, name: string): string | undefined {

@@ -1,8 +1,10 @@
 /** `pawl export ID [--out FILE]`: a session as lines of JSON, whole or not at all. */
 import { existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
-import { exportSession, PawlError } from "@pawl/core";
+import { exportSession, PawlError, type Runtime } from "@pawl/core";
 import { addressOf } from "./address.ts";
+import { familyOf } from "./copy.ts";
+import { commandLine } from "./next-command.ts";
 import { visitStore } from "./visit.ts";
 
 export interface TransferOptions {
@@ -17,8 +19,21 @@ export function exportToFile(address: string, options: TransferOptions & { out?:
     const lines = exportSession(runtime.store, id);
     if (options.out === undefined) await print(lines);
     else say(options, { session: id, file: options.out, lines: await writeFile(options.out, lines) });
+    await tellTasks(runtime, id, options);
     return 0;
   });
+}
+
+/** Each is a session of its own. The file is whole, whatever becomes of counting them. */
+async function tellTasks(runtime: Runtime, id: string, { store }: TransferOptions): Promise<void> {
+  const count = (await familyOf(runtime, id).catch(() => [id])).length - 1;
+  if (count === 0) return;
+  const [tasks, them] =
+    count === 1
+      ? ["1 task of it is a session of its own", "it"]
+      : [`${count} tasks of it are sessions of their own`, "them"];
+  const copy = commandLine(["copy", id, "--to", "DIR"], [["--store", store]]);
+  process.stderr.write(`pawl: ${tasks} and not in this export; with ${them}: ${copy}\n`);
 }
 
 async function print(lines: AsyncIterable<string>): Promise<void> {

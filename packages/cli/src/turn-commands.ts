@@ -68,7 +68,7 @@ function addSettle(program: Command, done: Done): void {
 }
 
 function addChat(program: Command, done: Done): void {
-  withModel(program.command("chat"))
+  withWorkspace(withModel(program.command("chat")))
     .description("an interactive session in this folder: the latest one, or another; `pawl` alone is the same")
     .argument("[id]", `the session: ${anyWay}`)
     .option("--plain", "line by line, nothing is drawn again: for screen readers, dumb terminals and pipes")

@@ -1,7 +1,7 @@
 /** `pawl fork`, `rewind` and `name`, and what a session may be called wherever an id is asked for. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { near } from "../src/address.ts";
+import { near } from "../src/near.ts";
 import { lastLine, World } from "./pawl-world.ts";
 
 interface Told {

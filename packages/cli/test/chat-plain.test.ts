@@ -39,6 +39,28 @@ test("lines of a pipe are inputs one after the other, and a question takes the n
   assert.equal(world.read("made.txt"), "hi\n");
 });
 
+test("--workspace: a new session needs it, the folder's latest that needs it goes on, one that is named is not changed", async (t) => {
+  const world = new World(t);
+  const place = world.place(await world.server({ entries: [], fallback: [{ text: "Done." }] }));
+  const chat = (lines: string, ...words: string[]) => piped(t, world, ["chat", ...words, ...place], lines);
+  assert.equal((await world.pawl(["run", "plain", "--session", "plain", ...place])).code, 0);
+  const begun = await chat("one\n/name mine\n", "--workspace", "disk-7");
+  assert.equal(begun.code, 0, begun.stdout + begun.stderr);
+  const created = (await world.shown("mine")).map(
+    (text) => JSON.parse(text) as { type: string; workspace?: string },
+  )[0];
+  assert.deepEqual([created?.type, created?.workspace], ["session.created", "disk-7"]);
+  assert.equal((await world.pawl(["run", "later", "--session", "plain", ...place])).code, 0);
+  assert.match(
+    (await chat("two\n", "--workspace", "disk-7")).stdout,
+    /› one[\s\S]*› two/,
+    "not the later one, which needs none",
+  );
+  const other = await chat("three\n", "plain", "--workspace", "disk-7");
+  assert.equal(other.code, 2, other.stdout);
+  assert.match(other.stderr, /--workspace disk-7: session plain needs no workspace, for good/);
+});
+
 test("where the input ends before a question, nobody is there to ask: denied, and the turn goes on", async (t) => {
   const world = new World(t);
   const server = await world.server([[asks], [{ text: "Then not." }]]);

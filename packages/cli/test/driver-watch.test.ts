@@ -31,7 +31,7 @@ test("a driver is told once, its death once, and who takes over", () => {
   assert.deepEqual(said(looked(true, first), looked(true, first), looked(true), looked(true), looked(true, second)), [
     "it is driven by process 10 on here",
     undefined,
-    "! process 10 on here has ended within a turn; nobody drives it",
+    "! process 10 on here has left it within a turn; nobody drives it",
     undefined,
     "it is driven now by process 20 on here",
   ]);
@@ -44,7 +44,7 @@ test("a take-over that nobody looked at in between is told; a driver that comes 
 });
 
 test("a session that was left before is told as such; one where nothing is open says nothing", () => {
-  assert.deepEqual(said(looked(true)), ["! the process that drove it has ended within a turn; nobody drives it"]);
+  assert.deepEqual(said(looked(true)), ["! the process that drove it has left it within a turn; nobody drives it"]);
   assert.deepEqual(said(looked(false), looked(true, first), looked(false)), [
     undefined,
     "it is driven now by process 10 on here",
@@ -73,6 +73,6 @@ test("what waits for a workspace is told once, also where no turn is open, and a
   assert.deepEqual([told[0], told[2], told[5], told[6]], [undefined, undefined, undefined, undefined]);
   assert.match(told[1] ?? "", new RegExp(`^it ${wait.source}`));
   assert.equal(told[3], "it is driven now by process 10 on here");
-  assert.match(told[4] ?? "", new RegExp(`^! process 10 on here has ended within a turn; it ${wait.source}`));
+  assert.match(told[4] ?? "", new RegExp(`^! process 10 on here has left it within a turn; it ${wait.source}`));
   assert.match(told[7] ?? "", new RegExp(`^it ${wait.source}`));
 });

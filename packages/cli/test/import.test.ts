@@ -42,6 +42,38 @@ async function imported(world: World, text: string, ...options: string[]) {
   return world.pawl(["import", file, "--store", world.store, ...options]);
 }
 
+test("--workspace: a session that is made needs it; one that keeps its id keeps what it needs", async (t) => {
+  const world = new World(t);
+  const needs = async (session: string) => {
+    const events = (await world.shown(session)).map((text) => JSON.parse(text) as { type: string; workspace?: string });
+    return events.findLast(({ type }) => type === "session.created")?.workspace;
+  };
+  const summaryOf = async (session: string) => {
+    const { stdout } = await world.pawl(["sessions", "--json", "--store", world.store]);
+    const lines = stdout.trimEnd().split("\n");
+    return lines.map((text) => JSON.parse(text)).find((one) => one.session === session);
+  };
+  const taken = await imported(world, jsonLines(kept.anthropic), "--session", "a", "--workspace", "disk-7");
+  assert.equal(taken.code, 0, taken.stderr);
+  assert.equal(await needs("a"), "disk-7");
+  assert.equal((await summaryOf("a")).head.workspace, "disk-7");
+  const exported = (await world.pawl(["export", "a", "--store", world.store])).stdout;
+  const copy = await imported(world, exported, "--session", "b", "--workspace", "disk-8");
+  assert.equal(copy.code, 0, copy.stderr);
+  assert.equal(await needs("b"), "disk-8");
+  assert.equal((await summaryOf("b")).head.workspace, "disk-8");
+  assert.equal((await imported(world, exported, "--session", "c")).code, 0);
+  assert.equal(await needs("c"), "disk-7", "a copy needs what its original did");
+  const other = new World(t);
+  const refused = await imported(other, exported, "--workspace", "disk-8");
+  assert.equal(refused.code, 2, refused.stdout);
+  assert.match(refused.stderr, /session a needs workspace "disk-7", for good; under another id \(--session\)/);
+  assert.equal((await imported(other, exported, "--workspace", "disk-7")).code, 0, "what it needs anyway may be said");
+  const odd = await imported(other, jsonLines(kept.anthropic), "--workspace", "");
+  assert.equal(odd.code, 2);
+  assert.match(odd.stderr, /"" cannot be a workspace/);
+});
+
 describe("R40: a conversation that was cut inside a tool goes on", () => {
   // Every format with every protocol is in core; here, each once over a real connection.
   const pairs = [

@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { PawlError } from "@pawl/core";
 import fc from "fast-check";
 import { maskedUrls } from "../src/masked-url.ts";
 import { isStoreUrl, serverStore } from "../src/store-url.ts";
@@ -20,6 +21,38 @@ test("what is ours leaves the URL, what is the server's stays", () => {
     [plain.schema, plain.mode, plain.connections, plain.host],
     ["pawl", "own", undefined, "db.example:5432"],
   );
+});
+
+test("a parameter that nobody knows is refused with what was meant; what PostgreSQL's clients take is not", () => {
+  const refused = (query: string) => {
+    try {
+      serverStore(`postgres://u:pw@h/d?${query}`);
+    } catch (error) {
+      assert.equal((error as PawlError).code, "INVALID_INPUT");
+      return (error as PawlError).message;
+    }
+    throw new Error(`${query} was taken`);
+  };
+  assert.match(
+    refused("shema=x"),
+    /--store postgres:\/\/u:\*\*\*@h\/d: it knows no parameter shema; did you mean schema\?/,
+  );
+  assert.match(refused("sslmode=require&Mode=pooled"), /no parameter Mode; did you mean mode\?/);
+  assert.match(refused("ssl_mode=require"), /no parameter ssl_mode; did you mean sslmode\?/);
+  assert.match(refused("pool=3"), /no parameter pool; .*schema, mode, connections/);
+  const told = [refused("passwrod=geheim"), refused("geheim@h/d")];
+  for (const words of told) assert.ok(!words.includes("geheim"), words);
+  const taken = [
+    "sslmode=verify-full&sslrootcert=/ca&sslcert=/c&sslkey=/k&sslnegotiation=direct&uselibpqcompat=true&ssl=true",
+    "application_name=a&fallback_application_name=b&options=-c%20x%3D1&client_encoding=utf8&replication=x&binary=1",
+    "statement_timeout=1&lock_timeout=1&idle_in_transaction_session_timeout=1&query_timeout=1",
+    "host=/run/postgresql&port=1&user=u&password=p&keepalives=1&keepalives_idle=1&connect_timeout=1",
+    "sslmode=require&channel_binding=require",
+  ];
+  for (const query of taken) {
+    const { url } = serverStore(`postgres://h/d?${query}`);
+    assert.deepEqual([...new URL(url).searchParams], [...new URLSearchParams(query)]);
+  }
 });
 
 test("what stands beside a store is found again under another user and password, and is no other store's", () => {

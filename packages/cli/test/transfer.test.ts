@@ -32,6 +32,22 @@ test("exported to a file or to standard output are the same bytes; imported else
   assert.equal((await world.pawl(["verify", "whole", "--store", other])).code, 0);
 });
 
+test("what a session's tasks did is not in its file: said, with the command that takes it", async (t) => {
+  const world = new World(t);
+  const giving = [{ call: "task", input: { agent: "general", prompt: "Say it." } }];
+  const server = await world.server([giving, [{ text: "Said." }], [{ text: "Done." }]]);
+  assert.equal((await world.pawl(["run", "Go", "--session", "s", ...world.place(server)])).code, 0);
+  const { code, stdout, stderr } = await world.pawl(["export", "s", "--store", world.store]);
+  assert.equal(code, 0, stderr);
+  const told =
+    /^pawl: 1 task of it is a session of its own and not in this export; with it: pawl copy s --to DIR --store \S+\n$/;
+  assert.match(stderr, told);
+  assert.doesNotMatch(stdout, /"session":"task_/);
+  const [, copy] = /: (pawl copy .*)\n/.exec(stderr) ?? [];
+  const words = copy?.replace("DIR", join(world.root, "other")).split(" ").slice(1) ?? [];
+  assert.match((await world.pawl(words)).stdout, /2 sessions copied/);
+});
+
 test("under another id beside the original", async (t) => {
   const world = stored(t);
   const file = join(corpus, "fork.jsonl");

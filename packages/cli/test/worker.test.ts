@@ -79,14 +79,20 @@ for (const [name, ground] of [
       const first = place.worker("--yes", "--grace", "200");
       const session = await place.post("run it");
       await gate.begun();
+      const follower = place.world.start(["follow", session, "--store", place.store]);
+      await follower.said(/is driven by/);
       first.kill("SIGTERM");
       await first.said(/leaving: 1 session goes on/);
       gate.open();
       assert.equal((await first.ended).code, 0, first.stderr);
       await told(first, "handed-over", session);
+      await follower.said(
+        /has left it within a turn; nobody drives it\n +A worker goes on inside the turn, or: pawl resume /,
+      );
       const second = place.worker("--yes");
       assert.ok((await told(second, "claimed", session))["takesOver"]);
       await told(second, "released", session);
+      assert.equal((await follower.ended).code, 0, follower.stderr);
       assert.match(await place.done(session), /went/);
       assert.equal(gate.runs, 1);
       second.kill("SIGTERM");

@@ -15,6 +15,7 @@ export type ErrorCode =
   | "UNREAD" // a post waits that the writer of a batch has not read
   | "WITHDRAWN" // an input was taken back, or handed back after a stop, before a turn claimed it
   | "CORRUPT" // a stored record fails its checksum or does not decode
+  | "NO_SNAPSHOT" // the workspace could not be kept, and the agent runs nothing without: in the failure of the turn
   | "STORE_UNAVAILABLE" // cannot open, read or write: permission, disk, missing folder
   | "STORE_FULL" // no space left: nothing was written
   | "STORE_CLOSED"

@@ -11,6 +11,7 @@ export {
   admitLease,
   admitName,
   admitPost,
+  admitPostIds,
   admitRestored,
   admitSessionId,
   admitTtl,

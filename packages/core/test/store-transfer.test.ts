@@ -288,6 +288,31 @@ describe("export and import", () => {
   });
 });
 
+describe("what was posted before", () => {
+  const given = async (store: Store, session: string, ...ids: string[]) => {
+    const answers = [];
+    for (const id of ids) answers.push(await store.post(session, { id, kind: "input", body: { content: [] } }));
+    return answers;
+  };
+
+  onEach("the inputs of a log are duplicates on the other side; of a fork its own, of a copy none", async (store) => {
+    const source = empty();
+    await fillStore(source);
+    const { epoch, seq } = await TestDriver.take(source, "fork", world.holder());
+    const at = { session: "fork", epoch, expectedSeq: seq };
+    const [input] = turnEvents(4, await source.putBlob(corpusBlob));
+    assert.ok(input);
+    await source.append({ ...at, records: encode([input], { ...at, time: now }) });
+    for (const session of ["whole", "fork"]) await importSession(store, await exported(source, session), { now });
+    await importSession(store, await exported(source, "whole"), { session: "copy", now });
+    const ids = ["input-1", "input-2", "input-4"];
+    assert.deepEqual(await given(store, "whole", ...ids), ["duplicate", "duplicate", "accepted"]);
+    assert.deepEqual(await given(store, "fork", ...ids), ["accepted", "accepted", "duplicate"]);
+    assert.deepEqual(await given(store, "copy", ...ids), ["accepted", "accepted", "accepted"]);
+    await source.close();
+  });
+});
+
 describe("erasing", () => {
   const secret = "the-secret-of-the-house";
 

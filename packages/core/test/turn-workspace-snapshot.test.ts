@@ -155,7 +155,12 @@ describe("workspace snapshot", () => {
     const { outcome } = await run(world, session, agent);
     assert.equal(outcome, "failed");
     assert.deepEqual(outside.happened, ["snapshot"]);
-    assert.match(eventsOf(await session.entries(), "turn.ended")[0]?.failure?.message ?? "", /no git here/);
+    const failure = eventsOf(await session.entries(), "turn.ended")[0]?.failure;
+    assert.deepEqual([failure?.kind, failure?.code], ["tool-runtime", "NO_SNAPSHOT"]);
+    assert.match(
+      failure?.message ?? "",
+      /before this step: no git here; .*nothing was run.* continue the turn, or let/,
+    );
   });
 
   test("R67: an abort while it is taken: nobody waits for it, nothing is entered, its signal tells it", async () => {

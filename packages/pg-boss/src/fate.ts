@@ -23,6 +23,7 @@ export function fateOf(error: unknown): Fate {
     case "FENCED":
     case "CONFLICT":
     case "UNREAD":
+    case "NO_SNAPSHOT":
     case "CORRUPT":
     case "STORE_UNAVAILABLE":
     case "STORE_FULL":

@@ -3,7 +3,7 @@
  * leaves nothing behind. Its lines are read once, so it is not tried again; whether its end went through is found out.
  */
 import { randomUUID } from "node:crypto";
-import { admitRestored, type RestoreSession, sessionExists } from "@pawl/core/store";
+import { admitPostIds, admitRestored, type RestoreSession, sessionExists } from "@pawl/core/store";
 import { bytesOf } from "./append.ts";
 import type { Query } from "./database.ts";
 import { prospectOf } from "./fault.ts";
@@ -23,6 +23,10 @@ const end = `
 UPDATE pawl.session SET id = $2, seq = $3::bigint, epoch = $4::bigint, head = $5, open_turn = $6::boolean, workspace = $8::bytea,
   created_at = ${stampOf("$7")}, updated_at = ${stampOf("$7")} WHERE key = $1::bigint`;
 
+/** The ids as JSON: one value, however many there are. */
+const know = `
+INSERT INTO pawl.post (session, id) SELECT $1::bigint, json_array_elements_text($2::text::json) ON CONFLICT DO NOTHING`;
+
 export async function restore(link: Link, restored: RestoreSession, now: number | null): Promise<void> {
   const { session, batches } = restored;
   await refuseExisting(link.query, session);
@@ -38,7 +42,8 @@ export async function restore(link: Link, restored: RestoreSession, now: number 
       for (const record of records) if (record.session === session) epoch = Math.max(epoch, record.epoch);
     }
     // What the head says may depend on what the batches held.
-    const { head } = restored;
+    const { head, posts = [] } = restored;
+    admitPostIds(session, posts);
     await refuseExisting(query, session);
     try {
       const said = [JSON.stringify(head), head.openTurn !== undefined, now, bytesOf(head.workspace)];
@@ -48,6 +53,7 @@ export async function restore(link: Link, restored: RestoreSession, now: number 
       if ((error as { code?: unknown }).code === "23505") throw sessionExists(session);
       throw error;
     }
+    if (posts.length > 0) await query(know, [key, JSON.stringify(posts)]);
   });
   await taken.catch(async (error) => {
     if (prospectOf(error) !== "lost" || key === "") throw error;

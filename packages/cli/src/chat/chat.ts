@@ -222,7 +222,7 @@ export class Chat implements HandsPort {
   async #begun(text: string): Promise<Link> {
     const { host } = this.#parts;
     await host.agent();
-    await this.attach(await newSession(host.runtime, host.cwd, text));
+    await this.attach(await newSession(host.runtime, host.cwd, text, host.options.workspace));
     if (!this.#link) throw new Error("the new session was not attached");
     return this.#link;
   }

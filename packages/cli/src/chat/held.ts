@@ -5,7 +5,7 @@ import { exitOfOutcome } from "../exit.ts";
 import { latestIn } from "../latest.ts";
 import { openStore } from "../open-store.ts";
 import { storeFolder, workspaceFolder } from "../place.ts";
-import { folderOf } from "../run-target.ts";
+import { folderOf, refuseOther } from "../run-target.ts";
 import { Printer, row } from "./block.ts";
 import { Chat } from "./chat.ts";
 import type { Desk, Intent } from "./desk.ts";
@@ -35,8 +35,10 @@ export async function holdChat(address: string | undefined, held: Held): Promise
   const here = workspaceFolder(options.cwd);
   const runtime = await openStore(options.store);
   try {
-    const id = address === undefined ? await latestIn(runtime, here) : await addressOf(runtime, address);
+    const { workspace } = options;
+    const id = address === undefined ? await latestIn(runtime, here, workspace) : await addressOf(runtime, address);
     const session = id === undefined ? undefined : await openSession(runtime, id);
+    if (session) await refuseOther(session, workspace);
     // It may have something to say, on standard error: not into the middle of a frame.
     if (options.cwd !== undefined) held.screen.clear(held.size().columns);
     const cwd = id === undefined ? here : await folderOf(runtime, { kind: "known", id }, options.cwd);

@@ -18,8 +18,14 @@ import { grouped, line, moment, seenText } from "../style.ts";
 /** So many fit a screen. */
 const listed = 10;
 
-export function newSession(runtime: Runtime, cwd: string, input: string): Promise<Session> {
-  return createSession(runtime, undefined, { cwd, title: line(input, 72) });
+export function newSession(
+  runtime: Runtime,
+  cwd: string,
+  input: string,
+  workspace: string | undefined,
+): Promise<Session> {
+  const needs = workspace === undefined ? {} : { workspace };
+  return createSession(runtime, undefined, { cwd, title: line(input, 72), ...needs });
 }
 
 export async function sessionLines({ store }: Runtime, folder: string): Promise<string[]> {

@@ -12,7 +12,7 @@ import { limit } from "../limit.ts";
 import { encode } from "../log/codec.ts";
 import type { LogRecord } from "../log/envelope.ts";
 import type { LogEvent } from "../log/event.ts";
-import { isId, seen } from "../log/shape.ts";
+import { isId, isWorkspace, seen, workspaceWords } from "../log/shape.ts";
 import type { ModelRef } from "../log/value.ts";
 import type { Head, Store } from "../store/store.ts";
 import { Chronicle, type Told } from "./chronicle.ts";
@@ -33,6 +33,8 @@ export interface ImportMessagesOptions {
    * and other state of the provider are kept, for this model alone; without it, they are dropped.
    */
   model?: ModelRef;
+  /** With it only workers that have it drive the session. */
+  workspace?: string;
 }
 
 export interface ImportedMessages {
@@ -78,7 +80,7 @@ async function* placed(messages: AsyncIterable<unknown> | Iterable<unknown>): As
 async function importPlaced(
   { store, effects }: ImportPlace,
   messages: AsyncGenerator<Placed, void>,
-  { format, session = effects.id("s"), title, model }: ImportMessagesOptions,
+  { format, session = effects.id("s"), title, model, workspace }: ImportMessagesOptions,
 ): Promise<ImportedMessages> {
   if (!isId(session)) {
     throw new PawlError(
@@ -86,6 +88,8 @@ async function importPlaced(
       `${seen(session)} cannot be a session id; use 1 to 64 characters A-Z a-z 0-9 _ -`,
     );
   }
+  if (workspace !== undefined && !isWorkspace(workspace))
+    throw new PawlError("INVALID_INPUT", workspaceWords(workspace));
   if (format !== undefined && !foreignFormats.includes(format)) {
     throw new PawlError("INVALID_INPUT", `format ${seen(format)} is none of ${foreignFormats.join(", ")}`);
   }
@@ -100,8 +104,9 @@ async function importPlaced(
   const first = await beginning(told, reader);
   const name = title ?? reader.firstWords;
   // The store takes the head when it has all the records: by then the last outcome stands in it.
-  const head: Head = name === undefined ? {} : { title: name };
-  const created: LogEvent = { type: "session.created", ...(name === undefined ? {} : { title: name }) };
+  const facts = { ...(name === undefined ? {} : { title: name }), ...(workspace === undefined ? {} : { workspace }) };
+  const head: Head = { ...facts };
+  const created: LogEvent = { type: "session.created", ...facts };
   const all = chain([{ event: created, place: "the session" }, ...first], told);
   await store.restore({ session, head, batches: batches(all, session, effects.clock.now(), reader, head) });
   return { session, format: reader.format, messages: reader.count };

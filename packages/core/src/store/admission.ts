@@ -124,10 +124,19 @@ function isHex(text: unknown, chars: number): boolean {
   return typeof text === "string" && text.length === chars && /^[0-9a-f]*$/.test(text);
 }
 
+/** Of what a restored session has consumed. */
+export function admitPostIds(session: string, ids: readonly string[]): void {
+  for (const id of ids) admitPostId(session, id);
+}
+
+function admitPostId(session: string, id: string): void {
+  if (!isId(id))
+    refuse(`session ${session}: a post's id is 1 to ${limit.idChars} characters A-Z a-z 0-9 _ -, is ${seen(id)}`);
+}
+
 /** Returns the body as JSON text. */
 export function admitPost(session: string, post: Post): string {
-  if (!isId(post.id))
-    refuse(`session ${session}: a post's id is 1 to ${limit.idChars} characters A-Z a-z 0-9 _ -, is ${seen(post.id)}`);
+  admitPostId(session, post.id);
   if (!postKinds.includes(post.kind))
     refuse(`post ${post.id}: kind must be one of ${postKinds.join(", ")}, is ${seen(post.kind)}`);
   const problem = json().check(post.body, "the body");

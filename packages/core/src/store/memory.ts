@@ -18,6 +18,7 @@ import {
   admitLease,
   admitName,
   admitPost,
+  admitPostIds,
   admitRestored,
   admitSessionId,
   admitTtl,
@@ -93,7 +94,7 @@ class MemoryStore implements Store {
     this.#watchers.notify(id, "any");
   }
 
-  async restore({ session: id, head, batches }: RestoreSession): Promise<void> {
+  async restore({ session: id, head, posts = [], batches }: RestoreSession): Promise<void> {
     this.#open();
     admitSessionId(id);
     const records: LogRecord[] = [];
@@ -101,14 +102,18 @@ class MemoryStore implements Store {
       admitRestored(id, records.at(-1)?.seq ?? 0, batch);
       records.push(...copies(batch));
     }
+    admitPostIds(id, posts);
     this.#open();
     if (this.#sessions.has(id) || this.#deleted.has(id)) throw sessionExists(id);
     const epoch = records.reduce((most, record) => (record.session === id ? Math.max(most, record.epoch) : most), 0);
-    this.#add({ id, parent: undefined, cut: 0, records, epoch, head });
+    this.#add({ id, parent: undefined, cut: 0, records, epoch, head, posts });
     this.#watchers.notify(id, "any");
   }
 
-  #add(session: Pick<Session, "id" | "parent" | "cut" | "records" | "epoch" | "head">): void {
+  #add({
+    posts = [],
+    ...session
+  }: Pick<Session, "id" | "parent" | "cut" | "records" | "epoch" | "head"> & { posts?: readonly string[] }): void {
     const now = this.#clock.now();
     this.#sessions.set(session.id, {
       ...session,
@@ -116,7 +121,7 @@ class MemoryStore implements Store {
       updatedAt: now,
       head: { ...session.head },
       lease: undefined,
-      posts: new Set(),
+      posts: new Set(posts),
       mailbox: new Map(),
       partial: undefined,
       snapshots: new Map(),

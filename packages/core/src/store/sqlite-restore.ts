@@ -47,7 +47,7 @@ export class Restorer {
     if (open) this.#sql.insertOrigin.run(key, open.last, open.id);
   }
 
-  end({ key, session, seq, epoch, head, now }: In<"restoreEnd">): undefined {
+  end({ key, session, seq, epoch, head, posts, now }: In<"restoreEnd">): undefined {
     this.#draft(key);
     this.#refuseExisting(session);
     // What is written from now on is the session's own, as is what it has written last.
@@ -64,6 +64,7 @@ export class Restorer {
       head.workspace ?? "",
       key,
     );
+    for (const id of posts) this.#sql.knowPost.run(key, id);
   }
 
   drop({ key }: In<"restoreDrop">): undefined {

@@ -99,6 +99,8 @@ export function prepareRestore(db: DatabaseSync) {
       `UPDATE session SET id = ?, seq = ?, epoch = ?, created_at = ?, updated_at = ?, head = ?, open_turn = ?, workspace = ?,
        deleted = 0 WHERE key = ?`,
     ),
+    // Consumed: no mail has the place 0.
+    knowPost: sql("INSERT INTO post (session, id, place) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"),
     dropRestore: sql("UPDATE session SET deleted = 1 WHERE key = ? AND deleted = 3"),
 
     cutOf: sql("SELECT cut FROM session WHERE key = ?"),

@@ -93,6 +93,8 @@ export interface RestoreEnd {
   seq: number;
   epoch: number;
   head: Head;
+  /** Ids that are duplicates from now on. */
+  posts: readonly string[];
   now: number;
 }
 

@@ -21,6 +21,7 @@ import {
   admitLease,
   admitName,
   admitPost,
+  admitPostIds,
   admitRestored,
   admitSessionId,
   admitTtl,
@@ -160,7 +161,7 @@ class FileStore implements SqliteStore {
     this.#watch.notify(batch.session, "records");
   }
 
-  async restore({ session, head, batches }: RestoreSession): Promise<void> {
+  async restore({ session, head, posts = [], batches }: RestoreSession): Promise<void> {
     admitSessionId(session);
     const now = this.#clock.now();
     const key = await this.#link.call("restoreBegin", { session, now });
@@ -172,7 +173,8 @@ class FileStore implements SqliteStore {
         seq = records.at(-1)?.seq ?? seq;
         for (const record of records) if (record.session === session) epoch = Math.max(epoch, record.epoch);
       }
-      await this.#link.call("restoreEnd", { key, session, seq, epoch, head, now });
+      admitPostIds(session, posts);
+      await this.#link.call("restoreEnd", { key, session, seq, epoch, head, posts, now });
     } catch (error) {
       await this.#dropDraft(key);
       throw error;

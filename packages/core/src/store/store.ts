@@ -69,6 +69,11 @@ export interface RestoreSession {
   session: string;
   /** Read when the last batch has been given: what it says may depend on them. */
   head: Head;
+  /**
+   * Ids of posts of this session that the records hold: consumed, and duplicates from now on. A store does not look into
+   * records, so whoever restores says so. Read when the last batch has been given.
+   */
+  posts?: readonly string[];
   /** In order of seq; each batch within the bounds of an append. */
   batches: AsyncIterable<LogRecord[]>;
 }

@@ -12,7 +12,7 @@ import { logLaws } from "../log/laws.ts";
 import { seen } from "../log/shape.ts";
 import type { Law } from "../log/verify.ts";
 import { admitRestored } from "./admission.ts";
-import type { Absent } from "./transfer-line.ts";
+import type { Absent, Header } from "./transfer-line.ts";
 
 /** No driver writes a log that breaks these, and who goes on from one may end with BUG. The others `verify` tells. */
 const needed: readonly Law["law"][] = ["L7", "L9"];
@@ -22,8 +22,12 @@ export class LogCheck {
   created: SessionCreated | undefined;
   /** The last record. */
   last: LogRecord | undefined;
+  /** The posts that the session has consumed: not those of its parents, nor of the session that it is a copy of. */
+  readonly posts: string[] = [];
 
   readonly #absent: readonly Absent[];
+  /** The session whose posts they are. */
+  readonly #keeps: string | undefined;
   readonly #own: string | undefined;
   readonly #laws = logLaws.filter(({ law }) => needed.includes(law)).map((law) => ({ law, check: law.start() }));
   /** Behind a hole, or behind what a newer version wrote, nobody can tell what is out of order. */
@@ -32,8 +36,9 @@ export class LogCheck {
   #read: LogRecord | undefined;
 
   /** `own`: the id that the session gets, where it is another than it had. */
-  constructor(absent: readonly Absent[], own: string | undefined) {
+  constructor({ absent, session }: Pick<Header, "absent" | "session">, own: string | undefined) {
     this.#absent = absent;
+    this.#keeps = own === undefined ? session : undefined;
     this.#own = own;
   }
 
@@ -56,6 +61,7 @@ export class LogCheck {
     else this.#read = record;
     if (typeof read !== "object") return;
     if (read.event.type === "session.created") this.created = read.event;
+    if (read.event.type === "input.accepted" && session === this.#keeps) this.posts.push(read.event.input);
     this.#judge(read);
   }
 

@@ -7,7 +7,8 @@
  * 1. A record has the same checksum on the other side; exporting again gives the same records.
  * 2. A damaged record is not carried. Its place stands in the header, and nothing else may be missing.
  * 3. An import is whole or is not there; what is wrong is named by its line.
- * 4. What was a hole is a hole on the other side, also at the end of the log (L4).
+ * 4. The id of an input that the log holds stays a duplicate on the other side, as where it came from.
+ * 5. What was a hole is a hole on the other side, also at the end of the log (L4).
  */
 import { hash } from "node:crypto";
 import { isPawlError, PawlError } from "../error.ts";
@@ -15,7 +16,7 @@ import { limit } from "../limit.ts";
 import { decode, encode } from "../log/codec.ts";
 import type { LogEntry, LogRecord } from "../log/envelope.ts";
 import type { Part, SessionCreated } from "../log/event.ts";
-import { isId, seen } from "../log/shape.ts";
+import { isId, isWorkspace, seen, workspaceWords } from "../log/shape.ts";
 import { recordPages } from "./pages.ts";
 import { noSession } from "./refusal.ts";
 import type { Head, Store } from "./store.ts";
@@ -89,6 +90,8 @@ export interface ImportOptions {
    * record says so.
    */
   session?: string;
+  /** What the session needs under another id; default: what the original does. Under its own it can only be repeated. */
+  workspace?: string;
   /** UTC, ms: of that first record. */
   now: number;
 }
@@ -100,7 +103,7 @@ export interface ImportOptions {
 export async function importSession(
   store: Store,
   lines: AsyncIterable<string> | Iterable<string>,
-  { session: given, now }: ImportOptions,
+  { session: given, workspace, now }: ImportOptions,
 ): Promise<string> {
   const numbered = number(lines);
   const first = await numbered.next();
@@ -109,13 +112,28 @@ export async function importSession(
   const session = given ?? header.session;
   if (!isId(session)) throw atLine(1, `${seen(session)} cannot be a session id`);
   if (await store.get(session)) throw exists(session);
-  const copied = session === header.session ? undefined : { session, from: header.session, now };
+  const needs = workspace === undefined ? {} : { workspace };
+  const copied = session === header.session ? undefined : { session, from: header.session, now, needs };
+  if (workspace !== undefined) admitWorkspace(workspace, copied ? undefined : header);
+  const check = new LogCheck(header, copied?.session);
   await store.restore({
     session,
-    head: copied ? copiedHead(header.head) : header.head,
-    batches: batches(store, numbered, header, now, copied),
+    head: copied ? { ...copiedHead(header.head), ...needs } : header.head,
+    posts: check.posts,
+    batches: batches(store, numbered, header, check, now, copied),
   });
   return session;
+}
+
+/** `keeps`: the session that is taken in as it is; what it needs stands in its records. */
+function admitWorkspace(workspace: string, keeps: Header | undefined): void {
+  if (!isWorkspace(workspace)) throw new PawlError("INVALID_INPUT", workspaceWords(workspace));
+  if (!keeps || keeps.head.workspace === workspace) return;
+  const needed = keeps.head.workspace === undefined ? "no workspace" : `workspace ${seen(keeps.head.workspace)}`;
+  throw new PawlError(
+    "INVALID_INPUT",
+    `session ${keeps.session} needs ${needed}, for good; under another id (--session) it may need another, nothing was imported`,
+  );
 }
 
 /** A copy is driven by nobody yet: a turn that is open in it was open elsewhere, and is closed by who drives it first. */
@@ -148,8 +166,9 @@ function naming<T>(at: number, check: () => T): T {
   }
 }
 
-/** Under which id a copy begins, after which session, and when. */
+/** Under which id a copy begins, after which session, when, and what it needs of its own. */
 interface Copied {
+  needs: { workspace?: string };
   session: string;
   from: string;
   now: number;
@@ -159,10 +178,10 @@ async function* batches(
   store: Store,
   lines: AsyncGenerator<Numbered, void>,
   header: Header,
+  check: LogCheck,
   now: number,
   copied: Copied | undefined,
 ): AsyncGenerator<LogRecord[], void> {
-  const check = new LogCheck(header.absent, copied?.session);
   const counted = { records: 0, blobs: 0 };
   let batch: LogRecord[] = [];
   let ended = false;
@@ -191,8 +210,12 @@ async function* batches(
   if (batch.length > 0) yield batch;
 }
 
-function firstOwn(seq: number, created: SessionCreated | undefined, { session, from, now }: Copied): LogRecord[] {
-  const event: SessionCreated = { type: "session.created", ...created, parent: { session: from, seq } };
+function firstOwn(
+  seq: number,
+  created: SessionCreated | undefined,
+  { session, from, now, needs }: Copied,
+): LogRecord[] {
+  const event: SessionCreated = { type: "session.created", ...created, ...needs, parent: { session: from, seq } };
   return encode([event], { session, epoch: 0, expectedSeq: seq, time: now });
 }
 

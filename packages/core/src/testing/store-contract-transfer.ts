@@ -67,6 +67,37 @@ const restoring: StoreCase[] = [
     },
   },
   {
+    title: "a restored session knows the posts that its records have consumed, for ever; a child has its own alone",
+    async run(scene) {
+      const { store, world } = scene;
+      const posts: string[] = [];
+      async function* batches(): AsyncGenerator<LogRecord[]> {
+        yield notes("s", 0, 0, "1");
+        // Known when the last batch has been given, as the head is.
+        posts.push("p", "q", "p");
+      }
+      await store.restore({ session: "s", head: {}, posts, batches: batches() });
+      const input = (id: string) => ({ id, kind: "input" as const, body: id });
+      for (const id of ["p", "q", "p"]) assert.equal(await store.post("s", input(id)), "duplicate");
+      assert.deepEqual(await store.mailbox("s"), []);
+      assert.deepEqual(await store.claimWork(world.holder(), { limit: 1, ttlMs: 1_000 }), [], "nothing waits");
+      assert.equal(await store.post("s", input("r")), "accepted");
+      const driver = await TestDriver.take(store, "s", world.holder());
+      await refused(
+        scene,
+        "s",
+        "INVALID_INPUT",
+        () => store.append({ session: "s", epoch: driver.epoch, expectedSeq: 1, records: [], consume: ["p"] }),
+        '"p"',
+      );
+      await forkSession(store, "f", "s", 1);
+      assert.equal(await store.post("f", input("p")), "accepted", "a child has its own posts only");
+      const odd = () =>
+        store.restore({ session: "t", head: {}, posts: ["a b"], batches: batchesOf(notes("t", 0, 0, "1")) });
+      await refused(scene, "t", "INVALID_INPUT", odd, '"a b"');
+    },
+  },
+  {
     title: "nobody sees a session before it is whole; where its source fails there is none, and it may be tried again",
     async run(scene) {
       const { store } = scene;

@@ -175,7 +175,8 @@ const storeCodes: ReadonlySet<ErrorCode> = new Set([
 
 function stepFailure(error: unknown): Failure {
   const kind = isPawlError(error) && storeCodes.has(error.code) ? "store" : "tool-runtime";
-  return failureOf(kind, thrownText(error) || "nothing that says why was thrown", "runtime");
+  const failure = failureOf(kind, thrownText(error) || "nothing that says why was thrown", "runtime");
+  return isPawlError(error, "NO_SNAPSHOT") ? { ...failure, code: error.code } : failure;
 }
 
 /** What has happened and was refused: whoever goes on must not take a call that has its result for one in doubt. */

@@ -8,6 +8,7 @@
  * 2. A step has at most one, and none once something with effects was entered: that would be a picture of the damage.
  * 3. Without one the turn goes on, unless the agent says `stop`: files that cannot be brought back are the smaller harm.
  */
+import { PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { joinSignals } from "../signal.ts";
 import { thrownText } from "../tool/output.ts";
@@ -69,7 +70,7 @@ export class WorkspaceSnapshots {
       return;
     }
     const text = `no snapshot of the workspace before this step: ${problem}`;
-    if (agent.withoutSnapshot === "stop") throw new Error(text, { cause: answer });
+    if (agent.withoutSnapshot === "stop") throw noSnapshot(text, answer);
     this.#tell(driver, step, "no snapshot", `${text}; what it changes cannot be taken back`);
   }
 
@@ -115,6 +116,16 @@ export class WorkspaceSnapshots {
     ledger.stage({ type: "note.recorded", about: step, text });
     feed.push({ type: "warning", text });
   }
+}
+
+function noSnapshot(text: string, answer: Exclude<Answer, "stopped">): PawlError {
+  const todo = "mend that and continue the turn, or let the agent go on without one";
+  const cause = typeof answer === "object" && "failed" in answer ? { cause: answer.failed } : {};
+  return new PawlError(
+    "NO_SNAPSHOT",
+    `${text}; the agent says withoutSnapshot "stop", nothing was run: ${todo}`,
+    cause,
+  );
 }
 
 function problemOf(answer: Exclude<Answer, "stopped">, ms: number): string | undefined {
