@@ -31,6 +31,7 @@ const expected: ReadonlySet<string> = new Set([
   "INVALID_INPUT",
   "SESSION_NOT_FOUND",
   "WITHDRAWN",
+  "NO_SNAPSHOT",
 ]);
 
 /** Each death is followed by a new process; a schedule should end all the same. */

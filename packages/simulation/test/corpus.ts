@@ -36,6 +36,7 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
   },
   { seed: 3227238, why: "the same, where a worker drove it, in a fork" },
   { seed: 3304742, why: "the same, where the store's clock had jumped: the lease had run out there alone" },
+  {
     seed: 3550664,
     why: "a fork was cut inside a repair, and the start of its parent's turn was in the hole: nobody closed it there",
   },
