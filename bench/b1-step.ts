@@ -9,9 +9,9 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
-import { cpuGauge, settle, wallGauge } from "./gauge.ts";
+import { perStep } from "./gauge.ts";
 import { lookUp, promptText, stepModel } from "./model.ts";
-import { type Figures, type Row, ratio } from "./row.ts";
+import { type Row, ratio } from "./row.ts";
 
 const steps = 200;
 /** Compiled code is what a running agent has. */
@@ -28,7 +28,7 @@ export const row: Row = {
   baseline: async (dir) => {
     const loop = new BareLoop(join(dir, "bare.db"));
     await loop.run(warmUpSteps);
-    const figures = await timed(() => loop.run(steps));
+    const figures = await perStep(steps, () => loop.run(steps));
     loop.close();
     return figures;
   },
@@ -36,21 +36,13 @@ export const row: Row = {
     const { toolTurn, withRuntime } = await import("./durable.ts");
     return withRuntime(dir, async (runtime) => {
       await toolTurn(runtime, stepModel(warmUpSteps), warmUpSteps);
-      return timed(() => toolTurn(runtime, stepModel(steps), steps));
+      return perStep(steps, () => toolTurn(runtime, stepModel(steps), steps));
     });
   },
   score: ratio,
   also: (baseline, ours) =>
     `CPU ${Math.round(baseline["cpu"] ?? 0)} -> ${Math.round(ours["cpu"] ?? 0)} us, ${((ours["cpu"] ?? 0) / (baseline["cpu"] ?? 1)).toFixed(1)}x`,
 };
-
-async function timed(work: () => Promise<void>): Promise<Figures> {
-  settle();
-  const wall = wallGauge();
-  const cpu = cpuGauge();
-  await work();
-  return { value: wall() / steps, cpu: cpu() / steps };
-}
 
 class BareLoop {
   readonly #db: DatabaseSync;

@@ -6,7 +6,7 @@
  * client, one prepared INSERT each, of about as many bytes, after as many. They validate nothing, fence nobody, tell nobody.
  * Not measured: the model, opening, watching, many sessions at once.
  */
-import { cpuGauge, settle, wallGauge } from "./gauge.ts";
+import { perStep } from "./gauge.ts";
 import { stepModel } from "./model.ts";
 import { type Figures, type Row, ratio } from "./row.ts";
 
@@ -45,15 +45,7 @@ export const row: Row = {
 };
 
 async function afterWork(turn: () => Promise<void>): Promise<Figures> {
-  const { value: young } = await timed(turn);
+  const { value: young } = await perStep(steps, turn);
   for (let turns = 1; turns < warmUpTurns; turns += 1) await turn();
-  return { ...(await timed(turn)), young };
-}
-
-async function timed(work: () => Promise<void>): Promise<Figures> {
-  settle();
-  const wall = wallGauge();
-  const cpu = cpuGauge();
-  await work();
-  return { value: wall() / steps, cpu: cpu() / steps };
+  return { ...(await perStep(steps, turn)), young };
 }

@@ -4,6 +4,7 @@
  * CPU time counts every thread of this process (the store's worker, the collector, the compiler) and nothing of others,
  * so that neighbours on the machine disturb it less than a clock on the wall.
  */
+import type { Figures } from "./row.ts";
 
 /** Microseconds of CPU time, user and system, since the gauge was made. */
 export function cpuGauge(): () => number {
@@ -25,6 +26,15 @@ export function settle(): void {
   if (!globalThis.gc) throw new Error("start the case with --expose-gc");
   globalThis.gc();
   globalThis.gc();
+}
+
+/** Microseconds a step of work that is so many steps: `value` on the wall, and `cpu`. */
+export async function perStep(steps: number, work: () => Promise<void>): Promise<Figures> {
+  settle();
+  const wall = wallGauge();
+  const cpu = cpuGauge();
+  await work();
+  return { value: wall() / steps, cpu: cpu() / steps };
 }
 
 /** Resident memory above what it was when the gauge was made; `look` often, `peak` is the highest seen. Megabytes. */

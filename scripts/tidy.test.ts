@@ -131,6 +131,16 @@ test("the outside world enters core through its effects alone", () => {
   assert.deepEqual(wrong, []);
 });
 
+test("signals are joined so that a source which lives on forgets it (joinSignals)", () => {
+  const wrong = shipped
+    // The scripted endpoint stands alone, and depends on no runtime.
+    .filter(({ path }) => !path.startsWith("packages/model-server/"))
+    .flatMap(({ path, lines }) =>
+      lines.flatMap((line, index) => (/AbortSignal\.any\(/.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
+    );
+  assert.deepEqual(wrong, []);
+});
+
 test("the view runs in a browser", () => {
   const wrong = shipped
     .filter(({ path }) => path.startsWith("packages/core/src/view/"))

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { findRipgrep } from "../src/tools/grep-ripgrep.ts";
+import { findRipgrep, searchWithRipgrep } from "../src/tools/grep-ripgrep.ts";
 import { scanFiles } from "../src/tools/grep-scan.ts";
 import { Folder } from "./tools-call.ts";
 
@@ -181,3 +182,27 @@ cat <<'END'
 {"data":{"stats":{}},"type":"summary"}
 END
 `;
+
+test("a search leaves nothing on the signal of whoever asked for it, and is ended by it", async (t) => {
+  const folder = new Folder(t, tree);
+  const asking = new AbortController();
+  const { signal } = asking;
+  const query = {
+    folder: folder.root,
+    pattern: "x",
+    ignoreCase: false,
+    context: 0,
+    limit: 1,
+    unfiltered: false,
+    signal,
+  };
+  const program = join(folder.root, "program");
+  writeFileSync(program, "#!/bin/sh\nexit 1\n");
+  chmodSync(program, 0o755);
+  assert.deepEqual((await searchWithRipgrep(program, process.env, query)).lines, []);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+  writeFileSync(program, "#!/bin/sh\nexec sleep 600\n");
+  const search = searchWithRipgrep(program, process.env, query);
+  asking.abort(new Error("enough"));
+  await assert.rejects(search, /enough/);
+});

@@ -55,6 +55,7 @@ export type {
   Usage,
 } from "./log/value.ts";
 export type { Law, LawName, LawRun, Verdict, Violation } from "./log/verify.ts";
+export { type JoinedSignal, joinSignals } from "./signal.ts";
 export { erasePayloadOf } from "./store/erasure.ts";
 export type { Finding } from "./store/finding.ts";
 export { memoryStore } from "./store/memory.ts";

@@ -54,7 +54,7 @@ export type ControlBeat =
 export type Beat = FrameBeat | ControlBeat;
 
 /** About four characters a token; never zero, since zero reads as "not reported". */
-export function tokensIn(characters: number): number {
+function tokensIn(characters: number): number {
   return Math.max(1, Math.ceil(characters / 4));
 }
 

@@ -38,7 +38,7 @@ export interface Told {
 const provider = { chat: "openai-chat", responses: "openai", anthropic: "anthropic" } as const;
 
 /** Where rounds take place. A folder of its own each; one whose round failed stays. */
-export function roundFolder(): string {
+function roundFolder(): string {
   return realpathSync(mkdtempSync(join(tmpdir(), "pawl-kill-")));
 }
 

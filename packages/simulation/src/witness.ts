@@ -208,7 +208,7 @@ function repairsIn(entries: readonly LogEntry[]): EventOf<"log.repaired">[] {
 }
 
 /** What a child of this world says when all is well. */
-export const taskAnswer = "the task is done";
+const taskAnswer = "the task is done";
 
 function textOf({ content }: { content: readonly { type: string; text?: string }[] }): string {
   return content.map(({ text = "" }) => text).join("");

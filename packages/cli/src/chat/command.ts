@@ -39,7 +39,7 @@ export interface ChatCommand {
   run(hands: ChatHands, rest: string): Promise<void> | void;
 }
 
-export const chatCommands: readonly ChatCommand[] = [
+const chatCommands: readonly ChatCommand[] = [
   { name: "help", about: "keys and commands", run: (hands) => tellHelp(hands) },
   { name: "resume", about: "go on inside an interrupted turn", whenIdle: true, run: (hands) => hands.resume() },
   {

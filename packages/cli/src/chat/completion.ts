@@ -41,7 +41,7 @@ export function matching(choices: readonly Choice[], query: string): Choice[] {
 }
 
 /** Lower is better; undefined where the letters are not there in this order. */
-export function scoreOf(text: string, wanted: string): number | undefined {
+function scoreOf(text: string, wanted: string): number | undefined {
   if (wanted === "") return 0;
   const name = text.lastIndexOf("/") + 1;
   const inName = text.indexOf(wanted, name);

@@ -11,7 +11,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import type { Json, Timers } from "@pawl/core";
-import { limit } from "@pawl/core";
+import { joinSignals, limit } from "@pawl/core";
 import packageJson from "../../package.json" with { type: "json" };
 import { tail, visibleLine } from "../tools/text.ts";
 import { type CallEnd, callEnd, messageOf } from "./call-end.ts";
@@ -134,14 +134,15 @@ export class ServerLink {
     const late = new AbortController();
     const words = `it gave no answer to the first word within ${startMs / 1000} s`;
     const cancel = this.#ground.timers.after(startMs, () => late.abort(new Error(words)));
-    const stop = AbortSignal.any([signal, this.#closed.signal, late.signal]);
+    const stop = joinSignals(signal, this.#closed.signal, late.signal);
     try {
-      await untilAborted(client.connect(transport, { signal: stop, timeout: limit.timerMs }), stop);
+      await untilAborted(client.connect(transport, { signal: stop.signal, timeout: limit.timerMs }), stop.signal);
     } catch (error) {
       void transport.close().catch(() => undefined);
       throw new Error(this.#account(late.signal.aborted ? words : messageOf(error), transport), { cause: error });
     } finally {
       cancel();
+      stop.release();
     }
     const connection = { client, transport };
     this.#connection = connection;

@@ -1,6 +1,7 @@
 /** The search by ripgrep, where it is installed: its JSON output, so that no file name can be taken for text. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { joinSignals } from "@pawl/core";
 import { z } from "zod";
 import { skippedFolders } from "./file-list.ts";
 import {
@@ -44,8 +45,8 @@ export async function searchWithRipgrep(program: string, env: NodeJS.ProcessEnv,
   const deadline = AbortSignal.timeout(searchMs);
   const child = spawn(program, ripgrepArguments(query), { cwd: query.folder, env, stdio: ["ignore", "pipe", "pipe"] });
   const end = () => child.kill("SIGKILL");
-  const signal = AbortSignal.any([query.signal, deadline]);
-  signal.addEventListener("abort", end, { once: true });
+  const stop = joinSignals(query.signal, deadline);
+  stop.signal.addEventListener("abort", end, { once: true });
   let complaint = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     complaint = (complaint + text).slice(0, errorChars);
@@ -75,7 +76,7 @@ export async function searchWithRipgrep(program: string, env: NodeJS.ProcessEnv,
     const found = { lines: collector.lines, more: collector.more };
     return deadline.aborted ? { ...found, note: `the search was ended after ${searchMs / 1_000} s` } : found;
   } finally {
-    signal.removeEventListener("abort", end);
+    stop.release();
     end();
   }
 }

@@ -50,11 +50,6 @@ export async function supervised(order: Omit<StartOrder, "do">, watch: Watch): P
   return await liveLink().run({ do: "start", ...order }, watch);
 }
 
-/** Starts the supervisor ahead of the first command, which then need not wait for a process to start. */
-export function startSupervisor(): void {
-  liveLink();
-}
-
 /**
  * Ends every command that is still running, and what finished ones have left in the background; waits a moment for it,
  * without the event loop. For a host that is told to quit by a signal; an exit of the process does it by itself.

@@ -42,6 +42,6 @@ function departure(call: unknown, wireStatus: number | undefined): boolean | und
   return said === standard ? undefined : said;
 }
 
-export function isApiCallError(link: unknown): boolean {
+function isApiCallError(link: unknown): boolean {
   return readString(link, "name") === "AI_APICallError";
 }

@@ -32,7 +32,7 @@ export function anthropicMessage(message: Fields): Heard[] {
 }
 
 /** What `system` of a request says, as a text or as blocks. */
-export function instructionsOf(system: unknown): string {
+function instructionsOf(system: unknown): string {
   return blocksOf(system, "system")
     .map((block, at) => textField(block, "text", `system[${at}]`))
     .join("\n\n");

@@ -6,7 +6,7 @@ import { validateJsonSchema } from "./validate.ts";
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /** 9 characters of time (until the year 3000 and beyond), 12 of chance: 60 bits per millisecond. */
-export function timeOrderedId(prefix: string, now: number, bytes: Uint8Array): string {
+function timeOrderedId(prefix: string, now: number, bytes: Uint8Array): string {
   let time = "";
   for (let left = now, digit = 0; digit < 9; digit++, left = Math.floor(left / 32)) time = alphabet[left % 32] + time;
   let rest = "";

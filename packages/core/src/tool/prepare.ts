@@ -163,7 +163,7 @@ function refused(output: ToolOutput): CheckedCall {
 }
 
 /** Blank, absent and null arguments mean no arguments; the schema says whether that is enough. */
-export function parseInput(text: string): { ok: true; value: unknown } | { ok: false } {
+function parseInput(text: string): { ok: true; value: unknown } | { ok: false } {
   if (text.trim() === "") return { ok: true, value: {} };
   try {
     const value: unknown = JSON.parse(text) ?? {};
