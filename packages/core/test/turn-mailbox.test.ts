@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PawlError } from "../src/error.ts";
+import { limit } from "../src/limit.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
@@ -132,6 +133,73 @@ describe("mailbox", () => {
     assert.deepEqual([outcome.type, calls, agent.model.requests.length], ["aborted", 20, 20]);
     // For the turn, for the abort, and for a turn after it.
     assert.equal(read, 3);
+    assertLawful(await session.entries());
+  });
+
+  test("a steer that was taken back or changed before the request goes in as it stands, though nobody was told of that", async () => {
+    for (const change of ["withdraw", "edit"] as const) {
+      const world = new TurnWorld();
+      const session = await world.session();
+      const { watch } = world.store;
+      let deaf = false;
+      world.store.watch = (id, notify) => watch.call(world.store, id, (news) => deaf || notify(news));
+      const mailbox = world.store.mailbox.bind(world.store);
+      const heard = deferred();
+      world.store.mailbox = async (id) => {
+        const posts = await mailbox(id);
+        if (posts.some(({ kind }) => kind === "steer")) heard.resolve();
+        return posts;
+      };
+      const tools = steering(world, "in_steer", async () => {
+        await heard.promise;
+        deaf = true;
+        const other = await world.open();
+        await (change === "edit" ? other.edit("in_steer", "right, please") : other.withdraw("in_steer"));
+      });
+      const agent = agentOf([asking, answer, answer], { tools });
+      await world.effects.run(session.run(agent, "go").result);
+      const { prompt } = agent.model.requests[1] ?? {};
+      assert.deepEqual([said(prompt), JSON.stringify(prompt).includes("right")], [false, change === "edit"]);
+      assertLawful(await session.entries());
+    }
+  });
+
+  test("a steer is found also where as many posts wait as before, since a first piece of the batch took one along", async () => {
+    const world = new TurnWorld();
+    world.store.watch = () => () => {};
+    const session = await world.session();
+    // A note each: with the input and the turn exactly one batch, and the request is announced in the next.
+    const notes = limit.batchRecords - 2;
+    for (let at = 0; at < notes; at += 1) await session.withdraw("in_none");
+    const append = world.store.append.bind(world.store);
+    world.store.append = async (batch) => {
+      await append(batch);
+      if (batch.records.length === limit.batchRecords) await (await world.open()).post("steer", "left, please");
+    };
+    const agent = agentOf([answer, answer]);
+    await world.effects.run(session.run(agent, "go").result);
+    assert.deepEqual([said(agent.model.requests[0]?.prompt), await world.mailbox()], [true, []]);
+    assertLawful(await session.entries());
+  });
+
+  test("somebody who posts before each request does not keep the turn from going on", async () => {
+    const world = new TurnWorld();
+    world.store.watch = () => () => {};
+    const session = await world.session();
+    const append = world.store.append.bind(world.store);
+    let posted = 0;
+    world.store.append = async (batch) => {
+      if (batch.records.some(({ type }) => type === "attempt.started") && posted < 50)
+        await session.post("steer", `${++posted}`);
+      return append(batch);
+    };
+    const tools = { act: defineTool({ inputSchema: schema, execute: async () => "ok" }) };
+    const script = [asking, asking, asking, ...Array.from({ length: 60 }, () => answer)];
+    const agent = agentOf(script, { tools });
+    await world.effects.run(session.run(agent, "go").result);
+    // Two tries to announce it, and a steer in front of each; the last steers have a request of their own.
+    assert.equal(eventsOf(await session.entries(), "attempt.started").length, 26);
+    assert.equal(eventsOf(await session.entries(), "input.accepted").length, 51);
     assertLawful(await session.entries());
   });
 

@@ -48,6 +48,28 @@ async function world() {
 }
 
 describe("a full disk", () => {
+  test("when space returns and a steer has come meanwhile, it is told that the drive goes on, and the steer goes in", async () => {
+    const { world: w, full, session } = await world();
+    w.store.watch = () => () => {};
+    const execute = async () => {
+      full.full = true;
+      return "ok";
+    };
+    const act = defineTool({ inputSchema: { type: "object" as const }, effect: "idempotent", execute });
+    const agent = agentOf([[...call("act", {}), finish()], answer], { tools: { act } });
+    const turn = session.run(agent, "go");
+    const items = heard(turn);
+    w.effects.timers.after(1_500, async () => {
+      await (await w.open()).post("steer", "left, please");
+      full.full = false;
+    });
+    await w.effects.run(turn.result);
+    const told = (await items).filter(({ type }) => type === "paused" || type === "resumed").map(({ type }) => type);
+    assert.deepEqual(told, ["paused", "resumed"]);
+    assert.match(JSON.stringify(agent.model.requests[1]?.prompt), /left, please/);
+    assertLawful(await session.entries());
+  });
+
   test("R57: in the middle of tools: what runs ends, nothing new begins; when space returns nothing is lost", async () => {
     const { world: w, full, session } = await world();
     const gate = deferred();

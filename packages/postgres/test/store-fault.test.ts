@@ -66,6 +66,31 @@ describe("an append whose answer is lost", () => {
     });
   }
 
+  test("a post that came before it is tried again does not make it one of an unread mailbox: it is done", {
+    timeout: 20_000,
+  }, async () => {
+    const { network, store, truth, close } = await world();
+    const epoch = await created(store);
+    let tries = 0;
+    const again = Promise.withResolvers<() => void>();
+    network.onRequest = (bytes, line) => {
+      if (!bytes.includes('"mine"')) return undefined;
+      tries += 1;
+      if (tries === 1) return line.loseAnswer();
+      if (tries > 2) return undefined;
+      again.resolve(network.hold());
+      return undefined;
+    };
+    const records = noteRecords("s", epoch, 1, "mine");
+    const append = store.append({ session: "s", epoch, expectedSeq: 1, records, expectedPosts: 0 });
+    const goOn = await again.promise;
+    await truth.post("s", { id: "p", kind: "steer", body: {} });
+    goOn();
+    await append;
+    assert.deepEqual(texts(await truth.read("s")), ["created", "mine"]);
+    await close();
+  });
+
   test("L8: taken over in between it is refused, and what stands there is the other's", {
     timeout: 20_000,
   }, async () => {

@@ -73,6 +73,35 @@ describe("the schema", () => {
     await store.close();
   });
 
+  test("in one that had many sessions, too, a row that changes stays in its page; a process of before appends and lists", async () => {
+    const schema = server.schema();
+    const first = steps.slice(0, 3).map((step) => step.sql.replaceAll("pawl.", `${schema}.`));
+    await sql.unsafe(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.format (format integer NOT NULL);
+      INSERT INTO ${schema}.format VALUES (3); ${first.join("\n")}`);
+    await sql.unsafe(`INSERT INTO ${schema}.session (id, seq, created_at, updated_at, head, open_turn)
+      SELECT 's' || n, 1, 1, n * 10, '{}', false FROM generate_series(1, 2000) n`);
+    const store = await postgresStore({ url, schema });
+    const append = `UPDATE ${schema}.session SET seq = seq + 1, updated_at = updated_at + 1 WHERE id = 's500' RETURNING ctid::text AS place`;
+    const pages = new Set<string>();
+    const [before] = await sql.unsafe(`SELECT ctid::text AS place FROM ${schema}.session WHERE id = 's500'`);
+    for (const row of [before, ...(await sql.unsafe(append)), ...(await sql.unsafe(append))])
+      pages.add(String(row?.["place"]).split(",")[0] ?? "");
+    assert.equal(pages.size, 1);
+    const listed = [];
+    for (let page = await store.list({ limit: 300 }); page.length > 0; ) {
+      listed.push(...page.map(({ session }) => session));
+      const { updatedAt, session } = page.at(-1) ?? { updatedAt: 0, session: "" };
+      page = await store.list({ limit: 300, cursor: { updatedAt, session } });
+    }
+    // The order of the version before.
+    const old = await sql.unsafe(`SELECT id FROM ${schema}.session WHERE state = 0 ORDER BY updated_at DESC, id DESC`);
+    assert.deepEqual(
+      listed,
+      old.map(({ id }) => id),
+    );
+    await store.close();
+  });
+
   test("of a newer format it is refused, before anything in it changes", async () => {
     const schema = server.schema();
     await (await postgresStore({ url, schema })).close();

@@ -29,7 +29,7 @@ export async function makeAttempt(driver: Driver): Promise<void> {
   const { ledger, agent } = driver;
   if (headerChanged(driver)) return restartStep(driver);
   await waitAfter(driver, openStep(ledger.state).ended?.decision);
-  const id = (await announceAsKnown(driver)) ?? (await announceAnew(driver));
+  const id = (await announceUnasked(driver)) ?? (await announceAsRead(driver));
   if (id === undefined) return;
   const eager = agent.eagerReads ? eagerReads(driver, id) : undefined;
   const result = await request(driver, id, eager);
@@ -43,22 +43,20 @@ export async function makeAttempt(driver: Driver): Promise<void> {
 }
 
 /**
- * With the mailbox as we know it: mostly nothing has come, and the batch finds that out by itself. Undefined, and nothing is
- * announced, where something has.
+ * Where nothing has come for this attempt: mostly so, and the batch finds out by itself. Undefined, and nothing is announced,
+ * where something has.
  */
-async function announceAsKnown(driver: Driver): Promise<string | undefined> {
+async function announceUnasked(driver: Driver): Promise<string | undefined> {
   const { abort, inbox, ledger, lease } = driver;
-  const { known } = inbox;
-  if (known === undefined || abort.aborted) return undefined;
-  takeMail(driver);
   const started = attemptStarted(driver, "step");
-  if (!(await ledger.offer(started, known))) return undefined;
+  // What has come is not taken before the mailbox was read again: its writer may have taken it back.
+  if (!(await ledger.offer(started, () => (abort.aborted ? undefined : inbox.quiet)))) return undefined;
   lease.assertValid();
   return started.attempt;
 }
 
 /** Undefined where the turn is stopped. */
-async function announceAnew(driver: Driver): Promise<string | undefined> {
+async function announceAsRead(driver: Driver): Promise<string | undefined> {
   // A steer that goes a step late is a smaller loss than a turn that ends because the mailbox could not be read.
   await driver.inbox.refresh().catch(() => {});
   if (driver.abort.aborted) return undefined;

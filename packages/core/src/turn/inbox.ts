@@ -55,9 +55,15 @@ export class Inbox {
     return this.#next;
   }
 
-  /** How many posts wait as far as we know: read, and not gone with a batch since. Undefined before the first read. */
-  get known(): number | undefined {
-    return this.#isRead ? this.#entries.filter(({ id }) => !this.#gone.has(id)).length : undefined;
+  /**
+   * How many posts wait as far as we know, read and not gone with a batch since, where none is for the next attempt. Undefined
+   * where one is, and before the first read.
+   */
+  get quiet(): number | undefined {
+    if (!this.#isRead || this.answers.length > 0) return undefined;
+    const { waiting, withdrawn, late } = this.#queue();
+    if (withdrawn.length + late.length > 0 || waiting.some(({ kind }) => kind === "steer")) return undefined;
+    return this.#entries.filter(({ id }) => !this.#gone.has(id)).length;
   }
 
   /** A batch of ours has taken these out of the mailbox. */

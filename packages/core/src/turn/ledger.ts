@@ -47,12 +47,15 @@ export interface LedgerParts {
 
 interface Offer {
   event: LogEvent;
-  posts: number;
+  /** How many wait and need not be read or taken first; undefined: some do. */
+  posts(): number | undefined;
 }
 
+/** What one batch has made durable. */
 interface Written {
+  /** What was staged, and behind it what was offered. */
   entries: LogEntry[];
-  offered: LogEntry | undefined;
+  offered: LogEntry[];
   /** What was consumed by word, and all that was. */
   posts: string[];
   consumed: string[];
@@ -144,72 +147,85 @@ export class Ledger {
 
   /** Resolves when everything staged so far is durable and has been told. */
   commit(): Promise<void> {
-    this.#tail = this.#tail.then(async () => void (await this.#flush()));
-    // Whoever awaits this commit hears of its failure; the chain itself must not be an unhandled rejection.
-    this.#tail.catch(() => {});
-    return this.#tail;
+    return this.#inTurn(async () => {
+      // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
+      while (this.#staged.length > 0) await this.#write();
+      this.#keep();
+    });
   }
 
   /**
-   * Appends `event` behind all that is staged, in its batch, if `posts` posts wait. Resolves with false where there are others:
-   * then nothing is written, what is staged stays so, and of the event there is no trace.
+   * Appends `event` behind all that is staged, in its batch, if as many posts wait as `posts` says, which is asked directly
+   * before. Resolves with false where others do, or where it does not say: of the event there is no trace then, and what is
+   * staged stays so.
    */
-  async offer(event: LogEvent, posts: number): Promise<boolean> {
+  async offer(event: LogEvent, posts: Offer["posts"]): Promise<boolean> {
     this.#offering = true;
-    const offered = this.#tail.then(() => this.#flush({ event, posts }));
-    this.#tail = offered.then(() => {});
-    this.#tail.catch(() => {});
     try {
-      return await offered;
+      return await this.#inTurn(async () => {
+        while (this.#staged.length >= limit.batchRecords) await this.#write();
+        return this.#write({ event, posts });
+      });
     } finally {
       this.#offering = false;
     }
   }
 
-  /** False where the offer was not taken. */
-  async #flush(offer?: Offer): Promise<boolean> {
-    if (this.#refusal) throw this.#refusal.error;
-    let open = offer;
-    // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
-    while (this.#staged.length > 0 || open) {
-      try {
-        const { entries, offered, posts, consumed } = await this.#patience.through(() => this.#write(open));
-        this.#staged.splice(0, entries.length);
-        this.#heads.splice(0, entries.length);
-        this.#consume.splice(0, posts.length);
-        this.#onConsumed(consumed);
-        if (offered) {
-          open = undefined;
-          this.#seq = offered.seq;
-          this.#fold(offered);
-          entries.push(offered);
-        }
-        this.#durableSeq += entries.length;
-        this.#tell(entries);
-      } catch (error) {
-        if (open && isPawlError(error, "UNREAD")) return false;
-        this.#refusal = { error };
-        // Another driver has taken over: our bodies must hear of it now, not at the next renewal.
-        if (isPawlError(error, "FENCED")) this.#lease.lose(error);
-        throw error;
-      }
-    }
-    this.#keep();
-    return true;
+  #inTurn<T>(write: () => Promise<T>): Promise<T> {
+    const written = this.#tail.then(write);
+    this.#tail = written.then(() => {});
+    // Whoever awaits this write hears of its failure; the chain itself must not be an unhandled rejection.
+    this.#tail.catch(() => {});
+    return written;
   }
 
-  /** Writes as much of what is staged as one batch may hold, and what is offered behind the last of it. */
-  async #write(offer: Offer | undefined): Promise<Written> {
+  /** One batch: as much of what is staged as it may hold. False where the offer was not taken. */
+  async #write(offer?: Offer): Promise<boolean> {
+    if (this.#refusal) throw this.#refusal.error;
+    try {
+      const written = await this.#patience.through(() => this.#append(offer));
+      if (written) this.#landed(written);
+      return written !== undefined;
+    } catch (error) {
+      this.#refusal = { error };
+      // Another driver has taken over: our bodies must hear of it now, not at the next renewal.
+      if (isPawlError(error, "FENCED")) this.#lease.lose(error);
+      throw error;
+    }
+  }
+
+  /** Undefined where the offer is not taken. */
+  async #append(offer: Offer | undefined): Promise<Written | undefined> {
     await this.#lease.hold();
-    const entries = this.#staged.slice(0, limit.batchRecords);
-    const isLast = entries.length === this.#staged.length;
+    const staged = this.#staged.slice(0, limit.batchRecords);
     // A post leaves the mailbox with the last piece: behind an earlier one it might be nowhere.
-    const posts = isLast ? [...this.#consume] : [];
-    const offered = offer && isLast && entries.length < limit.batchRecords ? this.#next(offer.event) : undefined;
-    const batch = this.#batch(offered ? [...entries, offered] : entries, posts);
-    if (offered && offer) batch.expectedPosts = offer.posts;
-    await this.#store.append(batch);
+    const posts = staged.length === this.#staged.length ? [...this.#consume] : [];
+    const expectedPosts = offer?.posts();
+    if (offer && expectedPosts === undefined) return undefined;
+    const offered = offer ? [this.#next(offer.event)] : [];
+    const entries = [...staged, ...offered];
+    const batch = { ...this.#batch(entries, posts), ...(expectedPosts === undefined ? {} : { expectedPosts }) };
+    try {
+      await this.#store.append(batch);
+    } catch (error) {
+      if (offer && isPawlError(error, "UNREAD")) return undefined;
+      throw error;
+    }
     return { entries, offered, posts, consumed: batch.consume ?? [] };
+  }
+
+  #landed({ entries, offered, posts, consumed }: Written): void {
+    const staged = entries.length - offered.length;
+    this.#staged.splice(0, staged);
+    this.#heads.splice(0, staged);
+    this.#consume.splice(0, posts.length);
+    this.#onConsumed(consumed);
+    for (const entry of offered) {
+      this.#seq = entry.seq;
+      this.#fold(entry);
+    }
+    this.#durableSeq += entries.length;
+    this.#tell(entries);
   }
 
   #batch(entries: readonly LogEntry[], posts: readonly string[]): AppendBatch {
