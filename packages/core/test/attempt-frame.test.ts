@@ -139,6 +139,20 @@ describe("the terminal frame", () => {
     }
   });
 
+  it("is no other protocol's, whatever shares its piece", () => {
+    const other = 'data: {"type":"message_stop"}\n\n';
+    const odd = 'data: {"choices": [{"delta": {}, "finish_reason" : "stop"}]}\n\n';
+    const called = 'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"ls"}}]}}]}\n\n';
+    const stream = encoder.encode(other + odd + called + other);
+    fc.assert(
+      fc.property(fc.array(fc.nat(2_000), { maxLength: 12 }), (places) => {
+        const { filter, wire } = filterOf("chat");
+        assert.equal(passed(filter, cutAt(stream, places)), decoder.decode(stream));
+        assert.deepEqual([filter.over, wire.whole], [false, false]);
+      }),
+    );
+  });
+
   it("R20: behind it only usage goes on: garbage, errors and whatever follows [DONE] do not", () => {
     const { filter, wire } = filterOf("chat");
     const error = 'data: {"error":{"message":"late"}}\n\n';

@@ -11,6 +11,7 @@ import {
   isPawlError,
   openSession,
   type Runtime,
+  repairMessages,
 } from "../src/index.ts";
 import { decode } from "../src/log/codec.ts";
 import { checksum, type LogRecord } from "../src/log/envelope.ts";
@@ -201,4 +202,26 @@ test("L4: a tail that was damaged where a session came from stays damage where i
   const session = await openSession(copy, "s");
   await session.resume({ model: again, tools: { act } }).result.catch(() => {});
   assert.equal(runs, 1, "the body is entered once");
+});
+
+test("a history in which two requests bear one approval is repaired once, and its answer stays with the first", () => {
+  const asks = [
+    { type: "tool-call", toolCallId: "c", toolName: "rm", input: {} },
+    { type: "tool-approval-request", approvalId: "p", toolCallId: "c" },
+  ];
+  const response = { type: "tool-approval-response", approvalId: "p", approved: true };
+  const history = [
+    { role: "user", content: "go" },
+    { role: "assistant", content: [...asks, ...asks] },
+    { role: "tool", content: [response] },
+  ] as unknown as Parameters<typeof repairMessages>[0];
+  const { messages, repairs } = repairMessages(history);
+  assert.ok(
+    repairs.some(({ kind, what }) => kind === "approval" && /request for call "c".* its id is another's/.test(what)),
+  );
+  assert.deepEqual(repairMessages(messages), { messages, repairs: [] });
+  const requests = (messages[1] as { content: { type: string }[] }).content.filter(
+    ({ type }) => type === "tool-approval-request",
+  );
+  assert.deepEqual(requests, [asks[1]]);
 });

@@ -146,22 +146,34 @@ async function repair(text: string): Promise<void> {
   );
 }
 
-/** L1: each call that the client runs has one result, directly after its message. */
+/** L1: each call that the client runs has one result, directly after its message; one that was just answered has it next. */
 function assertPaired(messages: Messages): void {
-  const ids = (content: unknown, type: string) =>
-    Array.isArray(content)
-      ? content.filter((part) => part.type === type && part.providerExecuted !== true).map((part) => part.toolCallId)
-      : [];
   for (const [at, { role, content }] of messages.entries()) {
     if (role !== "assistant") continue;
-    const answers: unknown[] = [];
-    for (let next = at + 1; messages[next]?.role === "tool"; next += 1) {
-      answers.push(...ids(messages[next]?.content, "tool-result"));
-    }
-    for (const id of ids(content, "tool-call")) {
-      assert.equal(answers.filter((answer) => answer === id).length, 1, "a call has one result");
+    const behind = messages.slice(at + 1);
+    const other = behind.findIndex((message) => message.role !== "tool");
+    const answers = (other < 0 ? behind : behind.slice(0, other)).flatMap((message) => partsOf(message.content));
+    const last = other < 0 ? partsOf(messages.at(-1)?.content) : [];
+    const responses = idsOf(last, "tool-approval-response", "approvalId");
+    const requests = partsOf(content).filter(
+      ({ approvalId }) => approvalId !== undefined && responses.includes(approvalId),
+    );
+    const waiting = idsOf(requests, "tool-approval-request");
+    const results = idsOf(answers, "tool-result");
+    for (const id of idsOf(partsOf(content), "tool-call")) {
+      const count = results.filter((answer) => answer === id).length;
+      assert.ok(count === 1 || (count === 0 && waiting.includes(id)), `a call has one result, not ${count}`);
     }
   }
+}
+
+type Fields = Record<string, unknown>;
+
+const partsOf = (content: unknown): Fields[] => (Array.isArray(content) ? content : []);
+
+/** Of what the client runs. */
+function idsOf(parts: readonly Fields[], type: string, name = "toolCallId"): unknown[] {
+  return parts.filter((part) => part["type"] === type && part["providerExecuted"] !== true).map((part) => part[name]);
 }
 
 function parsed(text: string): unknown {

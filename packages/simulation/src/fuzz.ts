@@ -75,7 +75,7 @@ function tell(target: string, { executions, corpus, blocks, slowest, failures }:
   console.log(`${target}: ${words}, ${failures.length} failures`);
   if (slowest.ms > 200) console.log(`  slowest: ${slowest.base64}`);
   for (const { words: what, times, base64 } of failures) {
-    console.log(`  FAILED ${times} times: ${what.split("\n").slice(0, 8).join("\n    ")}`);
+    console.log(`  FAILED ${times} times: ${what.split("\n").slice(0, 40).join("\n    ")}`);
     console.log(`    again: --target ${target} --input ${base64}`);
   }
 }

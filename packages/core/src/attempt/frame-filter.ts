@@ -87,6 +87,8 @@ export class FrameFilter {
 
   /** The frame as it goes on; undefined drops it. */
   #readFrame(frame: string): string | undefined {
+    // Alone or beside others: what a frame is must not depend on how the bytes were cut.
+    if (!this.#wire.whole && !this.#marked(frame)) return frame;
     const data = dataOf(frame);
     if (data === undefined) return frame;
     if (this.#wire.whole && data.trim() === "[DONE]") {

@@ -261,22 +261,22 @@ function without(fields: Fields, name: string): Fields {
   return rest;
 }
 
-/** A request is for a call of its own message, and a call has one. */
+/** A request is for a call of its own message, a call has one, and an answer is for one of them. */
 function dropLostRequests(draft: Draft, { tell }: Desk): void {
   const asked = new Set<Piece>();
+  const approvals = new Set<unknown>();
   draft.pieces = draft.pieces.filter((piece) => {
     if (piece.kind !== "request") return true;
-    const call = draft.pieces.find((other) => !asked.has(other) && idOf(other) === piece.part["toolCallId"]);
-    if (call) {
+    const { toolCallId, approvalId } = piece.part;
+    const call = draft.pieces.find((other) => !asked.has(other) && idOf(other) === toolCallId);
+    if (call && !approvals.has(approvalId)) {
       asked.add(call);
+      approvals.add(approvalId);
       if (call.call) piece.call = call.call;
       return true;
     }
-    tell(
-      draft.at,
-      "approval",
-      `an approval request for call ${shown(piece.part["toolCallId"])} is left out: it is not here`,
-    );
+    const why = call ? "its id is another's" : "it is not here";
+    tell(draft.at, "approval", `an approval request for call ${shown(toolCallId)} is left out: ${why}`);
     return false;
   });
 }
