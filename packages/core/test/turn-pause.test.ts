@@ -48,27 +48,32 @@ async function world() {
 }
 
 describe("a full disk", () => {
-  test("when space returns and a steer has come meanwhile, it is told that the drive goes on, and the steer goes in", async () => {
-    const { world: w, full, session } = await world();
-    w.store.watch = () => () => {};
-    const execute = async () => {
-      full.full = true;
-      return "ok";
-    };
-    const act = defineTool({ inputSchema: { type: "object" as const }, effect: "idempotent", execute });
-    const agent = agentOf([[...call("act", {}), finish()], answer], { tools: { act } });
-    const turn = session.run(agent, "go");
-    const items = heard(turn);
-    w.effects.timers.after(1_500, async () => {
-      await (await w.open()).post("steer", "left, please");
-      full.full = false;
+  for (const hint of [true, false])
+    test(`a steer that comes meanwhile${hint ? "" : ", unheard,"} goes in; the pause is told once, and that it is over`, async () => {
+      const { world: w, full, session } = await world();
+      if (!hint) w.store.watch = () => () => {};
+      const execute = async () => {
+        full.full = true;
+        return "ok";
+      };
+      const act = defineTool({ inputSchema: { type: "object" as const }, effect: "idempotent", execute });
+      const agent = agentOf([[...call("act", {}), finish()], answer], { tools: { act } });
+      const turn = session.run(agent, "go");
+      const items = heard(turn);
+      w.effects.timers.after(1_500, async () => {
+        await (await w.open()).post("steer", "left, please");
+        if (!hint) full.full = false;
+      });
+      // Tried in between, with what it has heard of, and in vain.
+      w.effects.timers.after(10_000, () => {
+        full.full = false;
+      });
+      await w.effects.run(turn.result);
+      const told = (await items).filter(({ type }) => type === "paused" || type === "resumed").map(({ type }) => type);
+      assert.deepEqual(told, ["paused", "resumed"]);
+      assert.match(JSON.stringify(agent.model.requests[1]?.prompt), /left, please/);
+      assertLawful(await session.entries());
     });
-    await w.effects.run(turn.result);
-    const told = (await items).filter(({ type }) => type === "paused" || type === "resumed").map(({ type }) => type);
-    assert.deepEqual(told, ["paused", "resumed"]);
-    assert.match(JSON.stringify(agent.model.requests[1]?.prompt), /left, please/);
-    assertLawful(await session.entries());
-  });
 
   test("R57: in the middle of tools: what runs ends, nothing new begins; when space returns nothing is lost", async () => {
     const { world: w, full, session } = await world();

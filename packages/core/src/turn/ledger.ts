@@ -11,7 +11,7 @@
  * 5. Nothing is appended once the lease has run out by our own clock (L8).
  */
 import type { Effects } from "../effects.ts";
-import { assert, isPawlError } from "../error.ts";
+import { assert, isPawlError, PawlError } from "../error.ts";
 import { limit } from "../limit.ts";
 import { encodeEntry } from "../log/codec.ts";
 import { copied } from "../log/copy.ts";
@@ -83,8 +83,8 @@ export class Ledger {
   /** The snapshot that the drive began with. */
   #openedAt: number | undefined;
   #toldSeq: number | undefined;
+  /** Rejected once a write has failed, and with it whatever is to follow, until the log is read again. */
   #tail: Promise<void> = Promise.resolve();
-  #refusal: { error: unknown } | undefined;
   #offering = false;
 
   constructor({ store, session, lease, effects, feed, patience, followers, onConsumed }: LedgerParts) {
@@ -112,7 +112,6 @@ export class Ledger {
     this.#staged = [];
     this.#heads = [];
     this.#consume = [];
-    this.#refusal = undefined;
     this.#tail = Promise.resolve();
     for await (const page of pages(this.#store, this.#session, seq)) {
       for (const entry of page.entries) this.#fold(entry);
@@ -181,36 +180,28 @@ export class Ledger {
 
   /** One batch: as much of what is staged as it may hold. False where the offer was not taken. */
   async #write(offer?: Offer): Promise<boolean> {
-    if (this.#refusal) throw this.#refusal.error;
     try {
-      const written = await this.#patience.through(() => this.#append(offer));
-      if (written) this.#landed(written);
-      return written !== undefined;
+      this.#landed(await this.#patience.through(() => this.#append(offer)));
+      return true;
     } catch (error) {
-      this.#refusal = { error };
+      if (offer && isPawlError(error, "UNREAD")) return false;
       // Another driver has taken over: our bodies must hear of it now, not at the next renewal.
       if (isPawlError(error, "FENCED")) this.#lease.lose(error);
       throw error;
     }
   }
 
-  /** Undefined where the offer is not taken. */
-  async #append(offer: Offer | undefined): Promise<Written | undefined> {
+  async #append(offer: Offer | undefined): Promise<Written> {
     await this.#lease.hold();
     const staged = this.#staged.slice(0, limit.batchRecords);
     // A post leaves the mailbox with the last piece: behind an earlier one it might be nowhere.
     const posts = staged.length === this.#staged.length ? [...this.#consume] : [];
     const expectedPosts = offer?.posts();
-    if (offer && expectedPosts === undefined) return undefined;
+    if (offer && expectedPosts === undefined) throw new PawlError("UNREAD", "a post is to be read first");
     const offered = offer ? [this.#next(offer.event)] : [];
     const entries = [...staged, ...offered];
     const batch = { ...this.#batch(entries, posts), ...(expectedPosts === undefined ? {} : { expectedPosts }) };
-    try {
-      await this.#store.append(batch);
-    } catch (error) {
-      if (offer && isPawlError(error, "UNREAD")) return undefined;
-      throw error;
-    }
+    await this.#store.append(batch);
     return { entries, offered, posts, consumed: batch.consume ?? [] };
   }
 

@@ -19,6 +19,8 @@ export class Patience {
   readonly #feed: Feed;
   readonly #signal: AbortSignal;
   #leftMs: number;
+  /** Said, and not taken back yet: what ends a pause is something written, not that it is tried no more. */
+  #isPaused = false;
 
   /** `pauseMs`: how long all pauses of the drive may last together; `signal` ends a pause at once. */
   constructor(effects: Effects, feed: Feed, pauseMs: number, signal: AbortSignal) {
@@ -31,16 +33,17 @@ export class Patience {
   /** Repeats `write` while the store is full. Rejects with what else went wrong, or with STORE_FULL when it gives up. */
   async through<T>(write: () => Promise<T>): Promise<T> {
     let waitMs = firstWaitMs;
-    let told = false;
     for (;;) {
       try {
         const written = await write();
-        if (told) this.#feed.push({ type: "resumed" });
+        if (this.#isPaused) this.#feed.push({ type: "resumed" });
+        this.#isPaused = false;
         return written;
       } catch (error) {
         if (!isPawlError(error, "STORE_FULL") || this.#leftMs <= 0 || this.#signal.aborted) throw error;
-        if (!told) this.#feed.push({ type: "paused", reason: error.message, since: this.#effects.clock.now() });
-        told = true;
+        if (!this.#isPaused)
+          this.#feed.push({ type: "paused", reason: error.message, since: this.#effects.clock.now() });
+        this.#isPaused = true;
         await this.#wait(Math.min(waitMs, this.#leftMs));
         waitMs = Math.min(waitMs * 2, longestWaitMs);
       }
