@@ -36,7 +36,8 @@ function countRecords(dir: string): number {
 test("killed at any moment of a delete: the session is there whole or gone; doctor erases the rest; a fork reads on", async () => {
   const [long, cut] = [12_000, 3_000];
   const seen = new Set<string>();
-  for (const turns of [0, 20, 200, 1_000, 3_000]) {
+  // Where the machine is slow the last one alone is not killed before it has begun.
+  for (const turns of [0, 20, 200, 1_000, 3_000, "deleted"]) {
     const dir = join(root, `${turns}`);
     const store = await open(dir);
     async function* batches() {
