@@ -160,7 +160,8 @@ function assertPaired(messages: Messages): void {
     );
     const waiting = idsOf(requests, "tool-approval-request");
     const results = idsOf(answers, "tool-result");
-    for (const id of idsOf(partsOf(content), "tool-call")) {
+    const own = partsOf(content).filter((part) => part["providerExecuted"] !== true);
+    for (const id of idsOf(own, "tool-call")) {
       const count = results.filter((answer) => answer === id).length;
       assert.ok(count === 1 || (count === 0 && waiting.includes(id)), `a call has one result, not ${count}`);
     }
@@ -171,10 +172,8 @@ type Fields = Record<string, unknown>;
 
 const partsOf = (content: unknown): Fields[] => (Array.isArray(content) ? content : []);
 
-/** Of what the client runs. */
-function idsOf(parts: readonly Fields[], type: string, name = "toolCallId"): unknown[] {
-  return parts.filter((part) => part["type"] === type && part["providerExecuted"] !== true).map((part) => part[name]);
-}
+const idsOf = (parts: readonly Fields[], type: string, name = "toolCallId"): unknown[] =>
+  parts.filter((part) => part["type"] === type).map((part) => part[name]);
 
 function parsed(text: string): unknown {
   try {
