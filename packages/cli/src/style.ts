@@ -28,7 +28,7 @@ export function printable(text: string): string {
 
 /** What somebody wrote, as it can be shown in one line. */
 export function seenText(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+  return printable(JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text));
 }
 
 /** How wide lines may be; where nobody sees a width, what most people have. */

@@ -10,6 +10,7 @@ import { parseConfig } from "../src/config/file.ts";
 import { resolveConfig } from "../src/config/layer.ts";
 import { projectFile } from "../src/config/place.ts";
 import { type Config, modes, publishedSchema, sandboxModes } from "../src/config/schema.ts";
+import { parseServers } from "../src/mcp/config-file.ts";
 import { World } from "./pawl-world.ts";
 
 const none: Config = {};
@@ -51,14 +52,51 @@ describe("a file that is wrong names file, line, column, the value seen and what
       '{ "mcpServers": { "a": { "url": "gopher://x" } } }',
       /^\/c:1:33: mcpServers\.a\.url is "gopher:\/\/x"/,
     ],
-    ["no JSON", '{ "mode": ask }', /^\/c:1:11: .* at "ask }"/],
+    ["no JSON", '{ "mode": ask }', /^\/c:1:11: a word that is no JSON; write texts in "double quotes"$/],
     ["a key twice", '{ "mode": "all",\n "mode": "ask" }', /^\/c:2:2: "mode" stands here a second time/],
     [
       "a prototype",
       '{ "__proto__": { "mode": "all" } }',
       /^\/c:1:3: "__proto__" is no key of a configuration; leave it out$/,
     ],
-    ["endless depth", "[".repeat(200_000), /nested too deep|it is no JSON|is missing|expected/],
+    ["endless depth", "[".repeat(200_000), /^\/c:1:101: lists and objects are nested too deep/],
+    [
+      "depth that a reader endures and a writer may not",
+      `{ "providers": { "a": { "options": { "x":\n${"[".repeat(98)}${"]".repeat(98)} } } } }`,
+      /^\/c:2:97: lists and objects are nested too deep/,
+    ],
+    [
+      "an unknown key beside what one kind of server needs",
+      '{ "mcpServers": { "a": { "command": "x", "zz": 1 } } }',
+      /^\/c:1:42: "zz" is no key of mcpServers\.a; leave it out$/,
+    ],
+    [
+      "a misspelled key without which a server is none",
+      '{ "mcpServers": { "a": { "commnd": "x" } } }',
+      /^\/c:1:26: "commnd" is no key of mcpServers\.a; leave it out$/,
+    ],
+    [
+      "an unknown key of the sandbox, which may be a word, too",
+      '{ "sandbox": { "zz": 1 } }',
+      /^\/c:1:16: "zz" is no key of sandbox; leave it out$/,
+    ],
+    ["a number beyond all", '{ "window": 1e999 }', /^\/c:1:13: window is 1e999; expected number/],
+    [
+      "a name that is none",
+      '{ "mcpServers": { "a b": { "command": "x" } } }',
+      /^\/c:1:\d+: "a b" is no name here; write letters, digits, _ and -, at most 32$/,
+    ],
+    [
+      "a name that would steer the terminal",
+      '{ "pricing": { "\\u001b[2J\\n\\u202e": 1 } }',
+      /^\/c:1:\d+: pricing\.\[2J {2}?is 1; expected object/,
+    ],
+    ["an unknown key that would steer the terminal", '{ "a\u009b2J": 1 }', /^\/c:1:3: "a2J" is no key of/],
+    [
+      "a name without end",
+      `{ "pricing": { "${"x".repeat(9_000)}": 1 } }`,
+      /^\/c:1:\d+: pricing\.x{192}… is 1; expected object/,
+    ],
     ["a list", "[]", /^\/c:1:1: the file is \[\]/],
     ["a number for the sandbox", '{ "sandbox": 1 }', /^\/c:1:14: sandbox is 1/],
     [
@@ -82,6 +120,38 @@ describe("a file that is wrong names file, line, column, the value seen and what
     assert.deepEqual(parseConfig('{ /* a */ "mode": "plan", }', "/c"), { mode: "plan" });
     for (const text of ["", "// nothing yet\n", "{}"]) assert.deepEqual(parseConfig(text, "/c"), {});
   });
+});
+
+describe("a file that is wrong keeps its secrets", () => {
+  const server = (text: string) => `{ "mcpServers": { "a": { "command": "x", ${text} } } }`;
+  const cases: [what: string, text: string][] = [
+    ["a comma forgotten before it", server('"env": { "A": "b" "KEY": "sk-secret" }')],
+    ["a colon forgotten before it", server('"env": { "KEY" "sk-secret" }')],
+    ["no quotation marks", server('"env": { "KEY": sk-secret }')],
+    ["a text that does not end", server('"env": { "KEY": "sk-secret }')],
+    ["in a list", server('"env": { "KEY": ["sk-secret"] }')],
+    ["headers in one text", '{ "mcpServers": { "a": { "url": "https://x", "headers": "Bearer sk-secret" } } }'],
+    ["arguments in one text", server('"args": "--token sk-secret"')],
+    ["servers in a list", '{ "mcpServers": [{ "command": "x", "env": { "KEY": "sk-secret" } }] }'],
+    ["the key itself for the name of its variable", '{ "apiKeyEnv": "sk-secret" }'],
+    ["the same of a provider", '{ "providers": { "a": { "keyEnv": "sk-secret" } } }'],
+    ["the same of what is passed on", '{ "env": ["sk-secret"] }'],
+    ["options of a package as a text", '{ "providers": { "a": { "options": "sk-secret" } } }'],
+    ["a password in an address that is none", '{ "baseUrl": "models.example:1/me:sk-secret@" }'],
+    ["a key in an address of another kind", '{ "mcpServers": { "a": { "url": "ws://x/?key=sk-secret" } } }'],
+  ];
+  for (const [what, text] of cases) {
+    test(what, () => {
+      for (const read of [parseConfig, parseServers] as const) {
+        // What the other reader does not look at it takes, or passes over.
+        if (read === parseServers && !text.includes("mcpServers")) continue;
+        assert.throws(
+          () => read(text, "/c"),
+          ({ message }: Error) => message.startsWith("/c:") && !message.includes("sk-secret"),
+        );
+      }
+    });
+  }
 });
 
 describe("precedence", () => {

@@ -106,6 +106,8 @@ test("skills are listed by name and description; the nearest of one name counts;
       .split("")
       .map((name, at) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[at]}`).join(",")}]`)
       .join("\n")}\n---\n`,
+    "work/.agents/skills/steering/SKILL.md": skill("steering", '"Clears \\e[2J the \\u202escreen"'),
+    "work/.agents/skills/steering-alone/SKILL.md": skill("steering-alone", '"\\e\\u202e"'),
     "outside/SKILL.md": skill("stolen", "From outside"),
   });
   symlinkSync(join(world.root, "outside"), join(world.work, ".agents/skills/linked"));
@@ -113,6 +115,7 @@ test("skills are listed by name and description; the nearest of one name counts;
   const list = text.split("\n").filter((line) => line.startsWith("- "));
   assert.deepEqual(list, [
     `- test: The nearer one (${join(world.work, "a/.claude/skills/near/SKILL.md")})`,
+    `- steering: Clears [2J the screen (${join(world.work, ".agents/skills/steering/SKILL.md")})`,
     `- deploy: Of the user (${join(world.root, ".config/pawl/skills/deploy/SKILL.md")})`,
   ]);
   assert.deepEqual(

@@ -54,7 +54,7 @@ test("killed in the middle of a server's write: the one who resumes is told that
 test("a file that is no configuration says what is wrong in it", async (t) => {
   const world = new World(t);
   const refused: [string, RegExp][] = [
-    ["{", /mcp\.json: is not JSON/],
+    ["{", /mcp\.json:1:2: a \} is missing here/],
     ["{}", /has no "mcpServers": write/],
     ['{"mcpServers":{"a b":{"command":"x"}}}', /mcpServers\.a b: a name has letters/],
     ['{"mcpServers":{"a":{"type":"stdio"}}}', /mcpServers\.a: a server has a "command" \(a program\) or a "url"/],

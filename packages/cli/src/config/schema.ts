@@ -95,7 +95,9 @@ export const configSchema = z
       .array(variable)
       .exactOptional()
       .describe("Variables that look like secrets and are passed on to commands all the same"),
-    providers: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]*$/), providerSchema).exactOptional(),
+    providers: z
+      .record(z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "small letters, digits, ., _ and -"), providerSchema)
+      .exactOptional(),
     pricing: z.record(z.string(), pricingSchema).exactOptional().describe("By PROVIDER:ID; currency says of what"),
     currency: z.string().min(1).max(8).exactOptional().describe("What prices are in; default USD"),
     instructions: z

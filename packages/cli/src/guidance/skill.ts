@@ -3,6 +3,7 @@ import { readdirSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { userFolder } from "../config/place.ts";
+import { printable } from "../style.ts";
 import { within } from "../tools/workspace.ts";
 import { readGuidance } from "./source.ts";
 
@@ -74,15 +75,16 @@ async function skillOf(path: string, text: string): Promise<Skill | undefined> {
   const { parse } = await import("yaml");
   try {
     const said = (parse(matter, { logLevel: "silent" }) ?? {}) as { name?: unknown; description?: unknown };
-    if (typeof said.description !== "string" || said.description.trim() === "") return undefined;
-    const name = typeof said.name === "string" && said.name.trim() !== "" ? said.name : basename(dirname(path));
-    return { name: plain(name, nameChars), description: plain(said.description, descriptionChars), path };
+    const description = plain(said.description, descriptionChars);
+    const name = plain(said.name, nameChars) || plain(basename(dirname(path)), nameChars);
+    return name === "" || description === "" ? undefined : { name, description, path };
   } catch {
     return undefined;
   }
 }
 
-/** One line: it stands in a list. */
-function plain(text: string, most: number): string {
-  return [...text.replaceAll(/\s+/g, " ").trim()].slice(0, most).join("");
+/** One line: it stands in a list. What YAML writes as `\e` is a control character only here. Empty for what is no text. */
+function plain(text: unknown, most: number): string {
+  if (typeof text !== "string") return "";
+  return [...printable(text.replaceAll(/\s+/g, " ")).trim()].slice(0, most).join("").trimEnd();
 }

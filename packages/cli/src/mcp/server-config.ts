@@ -28,7 +28,10 @@ const addressSchema = z.strictObject({
 
 const serverSchema = z.union([programSchema, addressSchema]);
 /** By the name that its tools are called with: `mcp__NAME__TOOL`. */
-export const serversSchema = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,32}$/), serverSchema);
+export const serversSchema = z.record(
+  z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "letters, digits, _ and -, at most 32"),
+  serverSchema,
+);
 
 export type ServerConfig = z.infer<typeof serverSchema>;
 export type ServersConfig = z.infer<typeof serversSchema>;
