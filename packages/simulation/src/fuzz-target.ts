@@ -1,5 +1,7 @@
 /** What is searched: each reads bytes that others have made, and throws where what it reads does not hold. */
 import assert from "node:assert/strict";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type ErrorCode, isPawlError, type LogEntry, verify } from "@pawl/core";
 
 export interface Target {
@@ -12,8 +14,15 @@ export interface Target {
 
 export const targetNames = ["codec", "transfer", "import", "wire", "repair", "permission"] as const;
 
-/** Each is loaded alone, so that only what it needs counts as reached. */
+/**
+ * Each is loaded alone, so that only what it needs counts as reached. A name that ends in `.ts` is the path of a module whose
+ * `target` makes one: what only its own package may know is searched from there.
+ */
 export async function targetOf(name: string): Promise<Target> {
+  if (name.endsWith(".ts")) {
+    const { target } = (await import(pathToFileURL(resolve(name)).href)) as { target(): Target };
+    return target();
+  }
   switch (name) {
     case "codec":
       return (await import("./fuzz-log.ts")).codecTarget();
@@ -28,7 +37,7 @@ export async function targetOf(name: string): Promise<Target> {
     case "permission":
       return (await import("./fuzz-permission.ts")).permissionTarget();
     default:
-      throw new Error(`--target ${JSON.stringify(name)} is none of ${targetNames.join(", ")}`);
+      throw new Error(`--target ${JSON.stringify(name)} is none of ${targetNames.join(", ")}, and no path of a module`);
   }
 }
 

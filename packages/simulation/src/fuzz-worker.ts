@@ -158,7 +158,7 @@ export class Loop {
 /** The same place in the code, whatever the values were. */
 function keyOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const frame = /packages\/core\/src\/\S+/.exec(error.stack ?? "")?.[0] ?? "";
+  const frame = /packages\/(?:core|cli)\/src\/\S+/.exec(error.stack ?? "")?.[0] ?? "";
   const first = error.message
     .split("\n")[0]
     ?.replace(/"[^"]*"|\d+/g, "#")
@@ -173,7 +173,7 @@ function base64(bytes: Uint8Array): string {
 
 if (parentPort) {
   const search = workerData as Search;
-  const coverage = new Coverage(/\/packages\/core\/src\/(.+)$/);
+  const coverage = new Coverage(/\/packages\/((?:core|cli)\/src\/.+)$/);
   const { targetOf } = await import("./fuzz-target.ts");
   parentPort.postMessage(await new Loop(await targetOf(search.target), coverage, search).run(search.seconds));
 }

@@ -1,7 +1,8 @@
 /**
  * `node packages/simulation/src/fuzz.ts --seconds 60`: everything that reads bytes of others, searched for inputs that break it.
  *
- *   --target NAME   codec, transfer, import, wire, repair or permission (default: each of them in turn)
+ *   --target NAME   codec, transfer, import, wire, repair or permission (default: each of them in turn), or the
+ *                   path of a module, such as packages/cli/test/fuzz-configuration.ts
  *   --seconds N     per target (default 60)
  *   --seed N        where the chance comes from (default 1)
  *   --input BASE64  with --target: this one input, and what becomes of it
