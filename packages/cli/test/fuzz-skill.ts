@@ -28,10 +28,18 @@ export function target(): Target {
     "__proto__: ",
     "constructor: ",
   ];
+  return { seeds: seeds.map(bytesOf), words, run: inFolder };
+}
+
+/** Of its own for each: whoever gives up a thread gives it no time to clean up. */
+async function inFolder(input: Uint8Array): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), "pawl-fuzz-skill-"));
-  process.once("exit", () => rmSync(root, { recursive: true, force: true }));
-  mkdirSync(join(root, "folder"));
-  return { seeds: seeds.map(bytesOf), words, run: (input) => judge(root, input) };
+  try {
+    mkdirSync(join(root, "folder"));
+    await judge(root, input);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
 }
 
 async function judge(root: string, input: Uint8Array): Promise<void> {

@@ -173,7 +173,8 @@ function base64(bytes: Uint8Array): string {
 
 if (parentPort) {
   const search = workerData as Search;
-  const coverage = new Coverage(/\/packages\/((?:core|cli)\/src\/.+)$/);
+  // The parsers that the command line's targets stand on: behind them is most of what an input can reach.
+  const coverage = new Coverage(/\/((?:packages\/(?:core|cli)\/src|node_modules\/(?:jsonc-parser|yaml))\/.+)$/);
   const { targetOf } = await import("./fuzz-target.ts");
   parentPort.postMessage(await new Loop(await targetOf(search.target), coverage, search).run(search.seconds));
 }
