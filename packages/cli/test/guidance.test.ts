@@ -106,6 +106,7 @@ test("skills are listed by name and description; the nearest of one name counts;
       .split("")
       .map((name, at) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[at]}`).join(",")}]`)
       .join("\n")}\n---\n`,
+    "work/.agents/skills/keys/SKILL.md": `---\ndescription: Keys\nmore:\n  ${"? ".repeat(9)}x\n---\n`,
     "work/.agents/skills/steering/SKILL.md": skill("steering", '"Clears \\e[2J the \\u202escreen"'),
     "work/.agents/skills/steering-alone/SKILL.md": skill("steering-alone", '"\\e\\u202e"'),
     "outside/SKILL.md": skill("stolen", "From outside"),

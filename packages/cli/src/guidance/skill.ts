@@ -19,6 +19,9 @@ const mostSkills = 100;
 const nameChars = 64;
 const descriptionChars = 500;
 const matterChars = 10_000;
+/** Keys that are no plain names, inside one another: YAML's reader takes minutes for some thousands. */
+const complexKey = /(?:^|[\s[{,])\?(?=\s)/g;
+const mostComplexKeys = 8;
 
 export interface SkillFolder {
   path: string;
@@ -71,7 +74,7 @@ function namesIn(folder: string): string[] {
 /** Undefined: it says nothing by which it could be chosen. */
 async function skillOf(path: string, text: string): Promise<Skill | undefined> {
   const [, matter] = /^---[ \t]*\n([\s\S]*?)\n---[ \t]*(?:\n|$)/.exec(text.slice(0, matterChars)) ?? [];
-  if (matter === undefined) return undefined;
+  if (matter === undefined || (matter.match(complexKey) ?? []).length > mostComplexKeys) return undefined;
   const { parse } = await import("yaml");
   try {
     const said = (parse(matter, { logLevel: "silent" }) ?? {}) as { name?: unknown; description?: unknown };
