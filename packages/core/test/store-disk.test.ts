@@ -185,9 +185,10 @@ describe("another process that keeps the database busy", () => {
     await assert.rejects(reader.post("s", { id: "p", kind: "input", body: null }), busy);
     const patient = await open(dir, { busyMs: 60_000 });
     const waiting = patient.post("s", { id: "p", kind: "input", body: null });
+    const closed = once(child, "close");
     child.stdin.end();
     assert.equal(await waiting, "accepted");
-    await once(child, "close");
+    await closed;
     await driver.append("through");
     assert.deepEqual(textsOf(await store.read("s")), ["created", "through"]);
     await Promise.all([store.close(), reader.close(), patient.close()]);
