@@ -6,7 +6,7 @@
  * client, one prepared INSERT each, of about as many bytes, after as many. They validate nothing, fence nobody, tell nobody.
  * Not measured: the model, opening, watching, many sessions at once.
  */
-import { perStep } from "./gauge.ts";
+import { perStep, settle } from "./gauge.ts";
 import { stepModel } from "./model.ts";
 import { type Figures, type Row, ratio } from "./row.ts";
 
@@ -44,7 +44,9 @@ export const row: Row = {
     `young ${Math.round(baseline["young"] ?? 0)} -> ${Math.round(ours["young"] ?? 0)} us`,
 };
 
+/** Without a word to the collector before the last: a full collection takes away what the engine has learned of the code. */
 async function afterWork(turn: () => Promise<void>): Promise<Figures> {
+  settle();
   const { value: young } = await perStep(steps, turn);
   for (let turns = 1; turns < warmUpTurns; turns += 1) await turn();
   return { ...(await perStep(steps, turn)), young };

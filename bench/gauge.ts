@@ -30,7 +30,6 @@ export function settle(): void {
 
 /** Microseconds a step of work that is so many steps: `value` on the wall, and `cpu`. */
 export async function perStep(steps: number, work: () => Promise<void>): Promise<Figures> {
-  settle();
   const wall = wallGauge();
   const cpu = cpuGauge();
   await work();
