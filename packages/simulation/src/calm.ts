@@ -89,10 +89,13 @@ export async function mended(
 ): Promise<void> {
   const { town, referee, store } = stage;
   const { witness } = referee;
-  if (!witness.isHoled(session) || !referee.sessions.includes(session)) return;
+  // A call of a dead process may still delete it.
+  const isGone = () => !referee.sessions.includes(session);
+  if (!witness.isHoled(session) || isGone()) return;
   const process = town.newProcess();
   const drive = town.drive(process, session, "run", "into the hole");
   await stage.until(() => drive.over);
+  if (isGone()) return process.crash();
   // Somebody who was under way may have mended it meanwhile.
   if (drive.completed && witness.isHoled(session)) referee.breach("L3", session, "a turn completes behind a hole");
   const good = referee.entries(session).filter((entry) => !witness.damage?.isRotten(entry)).length;
@@ -103,17 +106,17 @@ export async function mended(
   if (seq > 0) {
     const forked = await ended(stage, forkSession(process.runtime, { session, seq }));
     if (forked && "value" in forked) await takesInput(forked.value.id);
-    else referee.breach("L3", session, `it cannot be forked before its hole: ${String(forked?.error)}`);
+    else if (!isGone()) referee.breach("L3", session, `it cannot be forked before its hole: ${String(forked?.error)}`);
   }
-  for (let left = 8; left > 0 && witness.isHoled(session); left -= 1) {
+  for (let left = 8; left > 0 && witness.isHoled(session) && !isGone(); left -= 1) {
     const checked = await ended(stage, checkSession(process.runtime, session, { repair: true }));
-    if (checked && "error" in checked && !isPawlError(checked.error, "SESSION_BUSY")) {
+    if (checked && "error" in checked && !isPawlError(checked.error, "SESSION_BUSY") && !isGone()) {
       referee.breach("error", session, `the doctor: ${String((checked.error as Error).stack ?? checked.error)}`);
       break;
     }
     if (witness.isHoled(session)) await pass(stage, patienceMs);
   }
-  if (witness.isHoled(session)) referee.breach("L3", session, "the doctor leaves a hole");
+  if (witness.isHoled(session) && !isGone()) referee.breach("L3", session, "the doctor leaves a hole");
   process.crash();
 }
 

@@ -48,4 +48,8 @@ export const corpus: { seed: number; settings?: Partial<Settings>; why: string }
     seed: 3435109,
     why: "the world's mistake: a fork's driver that read again what was erased in its parent was held to what it had sent before",
   },
+  {
+    seed: 4241865,
+    why: "the world's mistake: a session that a call of a dead process deleted in the end was still to be mended",
+  },
 ];
