@@ -42,18 +42,21 @@ export function conflict(session: string, expected: number, head: number): PawlE
 }
 
 export function postsWait(session: string, count: number): PawlError {
-  const what = count === 1 ? "a post waits" : `${count} posts wait`;
   return new PawlError(
     "CONFLICT",
-    `session ${session}: ${what} to be acted on; let it be driven, or withdraw them first`,
+    `session ${session}: ${waiting(count)} to be acted on; let it be driven, or withdraw them first`,
   );
 }
 
-export function unread(session: string, read: number, waiting: number): PawlError {
+export function unread(session: string, read: number, count: number): PawlError {
   return new PawlError(
     "UNREAD",
-    `session ${session}: ${waiting} posts wait, the writer has read ${read}; read the mailbox and try again`,
+    `session ${session}: ${waiting(count)}, the writer has read ${read}; read the mailbox and try again`,
   );
+}
+
+function waiting(count: number): string {
+  return count === 1 ? "a post waits" : `${count} posts wait`;
 }
 
 export function noPost(session: string, post: string): PawlError {
