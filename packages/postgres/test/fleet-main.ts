@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive, nodeEffects, sqliteStore, thisHolder } from "@pawl/core/node";
 import { postgresStore } from "../src/index.ts";
-import { allEnded, Fleet, type FleetPlace, makeSessions, takeOverWords } from "./fleet.ts";
+import { allEnded, Fleet, type FleetPlace, makeSessions, sqliteIsWritable, takeOverWords } from "./fleet.ts";
 import { PostgresServer } from "./server.ts";
 
 const [kind = "postgres", ...numbers] = process.argv.slice(2);
@@ -61,6 +61,7 @@ async function placeOf(): Promise<FleetPlace> {
   const dir = join(folder, "store");
   return {
     args: [`sqlite:${dir}`, "-"],
+    isWritable: () => sqliteIsWritable(join(dir, "pawl.db")),
     runtime: { store: await sqliteStore({ dir, ...rest.effects, isAlive }), ...rest },
   };
 }

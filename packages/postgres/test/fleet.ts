@@ -8,6 +8,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createSession, type LogEntry, openSession, type Runtime, verify } from "@pawl/core";
 import { actsPerTurn } from "./fleet-agent.ts";
@@ -16,6 +18,8 @@ export interface FleetPlace {
   /** As the worker process takes it. */
   args: readonly [place: string, schema: string];
   runtime: Runtime;
+  /** SQLite's: whether others can write while a process is stopped, which it may be inside a transaction. */
+  isWritable?(): boolean;
 }
 
 interface Member {
@@ -104,9 +108,14 @@ export class Fleet {
     );
   }
 
-  /** `SIGSTOP`. What it holds is nobody's when its leases have run out. */
+  /** `SIGSTOP`, outside of a transaction. What it holds is nobody's when its leases have run out. */
   async stop(member: Member): Promise<void> {
     member.child.kill("SIGSTOP");
+    while (this.#place.isWritable?.() === false) {
+      this.wake(member);
+      await setImmediate();
+      member.child.kill("SIGSTOP");
+    }
     for (const { session, epoch, expiresAt } of await this.#held(member))
       this.#orphans.push({ session, epoch, why: "expired", since: expiresAt });
   }
@@ -181,6 +190,20 @@ function isOpenIn(entries: readonly LogEntry[]): boolean {
 
 async function exited(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+}
+
+/** Whether a write of a SQLite store gets its turn within a second: other writers need milliseconds. */
+export function sqliteIsWritable(path: string): boolean {
+  const db = new DatabaseSync(path, { timeout: 1_000 });
+  try {
+    db.exec("BEGIN IMMEDIATE; ROLLBACK");
+    return true;
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === 5) return false;
+    throw error;
+  } finally {
+    db.close();
+  }
 }
 
 export async function makeSessions(runtime: Runtime, count: number, inputs: number): Promise<string[]> {

@@ -7,7 +7,7 @@ import { after, describe, test } from "node:test";
 import { isAlive, nodeEffects, sqliteStore, thisHolder } from "@pawl/core/node";
 import postgres from "postgres";
 import { postgresStore } from "../src/index.ts";
-import { allEnded, Fleet, type FleetPlace, makeSessions, takeOverWords } from "./fleet.ts";
+import { allEnded, Fleet, type FleetPlace, makeSessions, sqliteIsWritable, takeOverWords } from "./fleet.ts";
 import { actsPerTurn } from "./fleet-agent.ts";
 import { PostgresServer } from "./server.ts";
 
@@ -78,13 +78,15 @@ describe("L3 L4 L7 L8: a fleet of three, four killed, one paused past its lease 
 
   test("on one SQLite folder, with the same code", { timeout: 300_000 }, async (t) => {
     const dir = join(root, "sqlite");
+    const path = join(dir, "pawl.db");
     const store = await sqliteStore({ dir, ...effects, isAlive });
     const runtime = { store, effects, holder: thisHolder() };
     const expire = async (pid: number) => {
-      const db = new DatabaseSync(join(dir, "pawl.db"), { timeout: 5_000 });
+      const db = new DatabaseSync(path, { timeout: 5_000 });
       db.prepare("UPDATE lease SET expires_at = 0 WHERE json_extract(holder, '$.pid') = ?").run(pid);
       db.close();
     };
-    t.diagnostic(await run({ sessions: 60, place: { args: [`sqlite:${dir}`, "-"], runtime }, expire }, "sqlite"));
+    const place: FleetPlace = { args: [`sqlite:${dir}`, "-"], runtime, isWritable: () => sqliteIsWritable(path) };
+    t.diagnostic(await run({ sessions: 60, place, expire }, "sqlite"));
   });
 });
