@@ -1,10 +1,8 @@
 /**
  * Writing to a log: creation, append.
  *
- * Owns: the fenced statement. Invariants:
- * 1. An append is one statement: the session's row is changed only where epoch and head are what the writer says, and
- *    everything else of the batch hangs on that row (L3, L8). A batch that is too large for one statement is one
- *    transaction that begins with it.
+ * Owns: how a batch reaches the log. Does not own: the fenced statement (append-statement). Invariants:
+ * 1. An append is one statement. A batch that is too large for one is one transaction that begins with it.
  * 2. Why a batch was refused is asked afterwards; where nothing seems wrong any more, it is tried again.
  * 3. An append that got no answer is not guessed: it is asked again, and where the log has moved on, the records that
  *    stand in its place say whether it was done.
@@ -22,7 +20,8 @@ import {
   sessionExists,
   unread,
 } from "@pawl/core/store";
-import type { Query, Value } from "./database.ts";
+import { type AppendStatement, appendStatement, bytesOf } from "./append-statement.ts";
+import type { Query } from "./database.ts";
 import type { Link } from "./link.ts";
 import { stampOf } from "./moment.ts";
 import { insertRecords, noRecords, packRecords } from "./record.ts";
@@ -39,56 +38,7 @@ s AS (
 r AS (${insertRecords("s", "$7", "$9")})
 SELECT key FROM s`;
 
-/** What a batch asks for beside its records: what it does not ask for, its statement does not even plan. */
-type Needs = Record<"consume" | "posts" | "partial", boolean>;
-
-const waiting = (ids: string) => `m.id IN (SELECT json_array_elements_text(${ids}::text::json))`;
-
-/** The values of what is needed follow behind the tenth, in the order of `Needs`. */
-function appendText(needs: Needs): string {
-  let count = 10;
-  const consume = needs.consume && `$${++count}`;
-  const posts = needs.posts && `$${++count}`;
-  const partial = needs.partial && `$${++count}`;
-  const mail = "(SELECT count(*) FROM pawl.mail m WHERE m.session = t.key";
-  return `
-WITH s AS (
-  UPDATE pawl.session AS t SET seq = t.seq + $4::bigint, updated_at = ${stampOf("$5")},
-    head = COALESCE($6::text, t.head), open_turn = CASE WHEN $6::text IS NULL THEN t.open_turn ELSE $7::boolean END,
-    workspace = CASE WHEN t.workspace = '' THEN $8::bytea ELSE t.workspace END
-  WHERE t.id = $1 AND t.state = 0 AND t.leased <> 0 AND t.leased = $2::bigint AND t.seq = $3::bigint
-    ${consume ? `AND ${mail} AND ${waiting(consume)}) = json_array_length(${consume}::text::json)` : ""}
-    ${posts ? `AND ${mail}) = ${posts}::bigint` : ""}
-  RETURNING t.key
-),
-${consume ? `m AS (DELETE FROM pawl.mail m USING s WHERE m.session = s.key AND ${waiting(consume)}),` : ""}
-${partial ? `p AS (DELETE FROM pawl.partial p USING s WHERE p.session = s.key AND p.attempt = ${partial}::text),` : ""}
-r AS (${insertRecords("s", "$9", "$10")})
-SELECT key FROM s`;
-}
-
-/** One text each, so that each is prepared once. */
-const appends = new Map<string, string>();
-
-function appendOf({ consume = [], expectedPosts, dropPartial }: AppendBatch): { sql: string; values: Value[] } {
-  const needs = { consume: consume.length > 0, posts: expectedPosts !== undefined, partial: dropPartial !== undefined };
-  const name = Object.values(needs).join();
-  const sql = appends.get(name) ?? appendText(needs);
-  appends.set(name, sql);
-  return {
-    sql,
-    values: [...(needs.consume ? [JSON.stringify(consume)] : []), expectedPosts, dropPartial].flatMap(
-      (value) => value ?? [],
-    ),
-  };
-}
-
 const more = insertRecords("(SELECT $3::bigint AS key)", "$1", "$2");
-
-/** As a column holds what a session needs: any characters, none for nothing. */
-export function bytesOf(workspace = ""): Uint8Array {
-  return Buffer.from(workspace);
-}
 
 export class Appender {
   readonly #link: Link;
@@ -101,13 +51,13 @@ export class Appender {
 
   async create(batch: CreateSession, uncertain: boolean): Promise<void> {
     const { session, records, head, parent } = batch;
-    const [first = noRecords, ...rest] = packRecords(session, records);
+    const [first = noRecords, ...behind] = packRecords(session, records);
     const cut = parent?.seq ?? 0;
     const values = [
       ...[session, cut + records.length, this.#now(), JSON.stringify(head), parent?.session ?? null, cut, first.rows],
       ...[head.openTurn !== undefined, first.bytes, bytesOf(head.workspace)],
     ];
-    if (await this.#write(create, values, rest)) return;
+    if (await this.#write({ sql: create, values, behind })) return;
     if (uncertain && (await this.#stands(session, records))) return;
     throw await this.#refusedCreation(batch);
   }
@@ -121,14 +71,9 @@ export class Appender {
   }
 
   async append(batch: AppendBatch, uncertain: boolean): Promise<void> {
-    const { session, epoch, expectedSeq, records, head } = batch;
-    const [first = noRecords, ...rest] = packRecords(session, records);
-    const { sql, values: asked } = appendOf(batch);
-    const values = [
-      ...[session, epoch, expectedSeq, records.length, this.#now(), head ? JSON.stringify(head) : null],
-      ...[head?.openTurn !== undefined, bytesOf(head?.workspace), first.rows, first.bytes, ...asked],
-    ];
-    while (!(await this.#write(sql, values, rest))) {
+    const { session, records } = batch;
+    const statement = appendStatement(batch, this.#now());
+    while (!(await this.#write(statement))) {
       const refusal = await this.#refusedAppend(batch);
       if (!refusal) continue;
       // The records of an earlier try, whose answer was lost, are what stands in the way.
@@ -138,12 +83,12 @@ export class Appender {
     }
   }
 
-  async #write(sql: string, values: Value[], rest: readonly { rows: string; bytes: Uint8Array }[]): Promise<boolean> {
-    if (rest.length === 0) return (await this.#link.query(sql, values)).length > 0;
+  async #write({ sql, values, behind }: AppendStatement): Promise<boolean> {
+    if (behind.length === 0) return (await this.#link.ask(sql, values)).count > 0;
     return this.#link.transaction(async (query: Query) => {
       const [row] = await query(sql, values);
       if (!row) return false;
-      for (const { rows, bytes } of rest) await query(more, [rows, bytes, String(row["key"])]);
+      for (const { rows, bytes } of behind) await query(more, [rows, bytes, String(row["key"])]);
       return true;
     });
   }

@@ -7,11 +7,15 @@
  *    everything tells nobody. What arrives slowly, or leaves slowly, is waited for.
  */
 import type { Timers } from "@pawl/core/store";
-import type { Query, Row, Value } from "./database.ts";
+import type { Ask, Row, Value } from "./database.ts";
 
 /** What is used of a `pg` client. */
 export interface PoolClient {
-  query(statement: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
+  query(statement: {
+    name?: string;
+    text: string;
+    values?: unknown[];
+  }): Promise<{ rows: unknown[]; rowCount: number | null }>;
   /** With an error the connection is thrown away. */
   release(error?: Error | boolean): void;
   on(event: "notification", listener: (message: { payload?: string | undefined }) => void): unknown;
@@ -50,12 +54,12 @@ class NoAnswer extends Error {
   }
 }
 
-export function queryOf(client: Asked, { timers, answerMs, nameOf }: Asking): Query {
+export function askOf(client: Asked, { timers, answerMs, nameOf }: Asking): Ask {
   return async (text, values = []) => {
     const named = nameOf && values.length > 0 ? { name: nameOf(text) } : {};
     const asked = client.query({ ...named, text, values: values.map(bytes) });
-    const { rows } = await answered(asked, timers, answerMs, () => movedOn(client));
-    return rows as Row[];
+    const { rows, rowCount } = await answered(asked, timers, answerMs, () => movedOn(client));
+    return { rows: rows as Row[], count: rowCount ?? 0 };
   };
 }
 

@@ -6,15 +6,28 @@
 
 export type Value = string | number | boolean | Uint8Array | null;
 export type Row = { readonly [column: string]: unknown };
+
+export interface Answer {
+  rows: readonly Row[];
+  /** How many rows the statement has found or changed: it may change some without a word about them. */
+  count: number;
+}
+
 /**
  * One statement with `$1` parameters. Rejects with the client's own error, or with ETIMEDOUT where nothing is heard of it: then
  * its connection is thrown away, and so is one that broke.
  */
-export type Query = (text: string, values?: readonly Value[]) => Promise<readonly Row[]>;
+export type Ask = (text: string, values?: readonly Value[]) => Promise<Answer>;
+/** The same where only rows matter. */
+export type Query = (text: string, values?: readonly Value[]) => Promise<Answer["rows"]>;
+
+export function queryOf(ask: Ask): Query {
+  return async (text, values) => (await ask(text, values)).rows;
+}
 
 export interface Database {
   /** On any connection, a transaction by itself. */
-  query: Query;
+  ask: Ask;
   /** One transaction; rolled back where `work` rejects. `pace`: statements of `slow` work may take as long as they like. */
   transaction<T>(work: (query: Query) => Promise<T>, pace?: "slow"): Promise<T>;
   /**

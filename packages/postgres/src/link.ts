@@ -9,7 +9,7 @@
  *    what is kept for a server that is away stays within what is asked in that time.
  */
 import { storeClosed, type Timers } from "@pawl/core/store";
-import type { Database, Query } from "./database.ts";
+import { type Ask, type Database, type Query, queryOf } from "./database.ts";
 import { prospectOf, storeFault } from "./fault.ts";
 
 /** A restart takes a second or two: soon at first, then without hammering a server that comes up. */
@@ -20,14 +20,16 @@ const longestWaitMs = 500;
 export type Attempt<T> = (uncertain: boolean) => Promise<T>;
 
 export class Link {
+  readonly ask: Ask;
   readonly query: Query;
   readonly database: Database;
   readonly #timers: Timers;
   readonly #patienceMs: number;
   readonly #schema: string;
   readonly #texts = new Map<string, string>();
-  readonly #pending = new Set<Promise<unknown>>();
-  #closed = false;
+  /** How much was accepted and has not ended. */
+  #running = 0;
+  #closed: PromiseWithResolvers<void> | undefined;
 
   /** Why the server was given up, until it answers again. */
   #away: unknown;
@@ -37,11 +39,12 @@ export class Link {
     this.#schema = schema;
     this.#timers = timers;
     this.#patienceMs = patienceMs;
-    this.query = (text, values) => database.query(this.text(text), values);
+    this.ask = (text, values) => database.ask(this.text(text), values);
+    this.query = queryOf(this.ask);
   }
 
   get isOpen(): boolean {
-    return !this.#closed;
+    return this.#closed === undefined;
   }
 
   assertOpen(): void {
@@ -63,35 +66,43 @@ export class Link {
   }
 
   /** Repeats `attempt` while the server is away. */
-  async run<T>(attempt: Attempt<T>): Promise<T> {
+  run<T>(attempt: Attempt<T>): Promise<T> {
     return this.inTurn((work) => work(), attempt);
   }
 
   /** The same, when `turn` calls it: accepted now, though others go first. */
   async inTurn<T>(turn: (work: () => Promise<T>) => Promise<T>, attempt: Attempt<T>): Promise<T> {
-    this.assertOpen();
+    this.#accept();
     const patience = new Patience(this.#timers, this.#patienceMs);
-    return this.#accept(turn(() => this.#tries(attempt, patience)).finally(() => patience.end()));
+    try {
+      return await turn(() => this.#tries(attempt, patience));
+    } finally {
+      patience.end();
+      this.#leave();
+    }
   }
 
   /** For what cannot be repeated. */
   async once<T>(work: () => Promise<T>): Promise<T> {
-    this.assertOpen();
-    return this.#accept(
-      work().catch((error) => {
-        throw storeFault(error);
-      }),
-    );
+    this.#accept();
+    try {
+      return await work();
+    } catch (error) {
+      throw storeFault(error);
+    } finally {
+      this.#leave();
+    }
   }
 
-  /** `close` waits for `running`. */
-  async #accept<T>(running: Promise<T>): Promise<T> {
-    this.#pending.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#pending.delete(running);
-    }
+  /** `close` waits until it leaves. */
+  #accept(): void {
+    this.assertOpen();
+    this.#running += 1;
+  }
+
+  #leave(): void {
+    this.#running -= 1;
+    if (this.#running === 0) this.#closed?.resolve();
   }
 
   async #tries<T>(attempt: Attempt<T>, patience: Patience): Promise<T> {
@@ -118,8 +129,8 @@ export class Link {
 
   async close(last: () => Promise<void>): Promise<void> {
     if (this.#closed) return;
-    this.#closed = true;
-    await Promise.allSettled(this.#pending);
+    this.#closed = Promise.withResolvers();
+    if (this.#running > 0) await this.#closed.promise;
     await last();
     await this.database.close();
   }

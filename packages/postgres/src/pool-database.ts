@@ -4,20 +4,13 @@
  * Owns: lending connections, and throwing away what may be broken. Invariants:
  * 1. A connection on which anything but an ordinary refusal has happened is not used again.
  * 2. What ends a connection ends no process: somebody listens for its error from its first moment on.
- * 3. Whoever waits for a connection waits in line, and is not told that the server is away; where it is, all of the line hear
+ * 3. Of a pool that is ours a connection is not given back after each statement but kept at hand: the next one leaves before its
+ *    caller's next step.
+ * 4. Whoever waits for a connection waits in line, and is not told that the server is away; where it is, all of the line hear
  *    of it at once: one after another they would wait for the same as long as the line is.
  */
-import {
-  type Asked,
-  type Asking,
-  answered,
-  greetedBy,
-  hangUp,
-  leavesWhole,
-  type PoolClient,
-  queryOf,
-} from "./client.ts";
-import type { Database, Query, Reserved, ReservedEvents } from "./database.ts";
+import { type Asked, type Asking, answered, askOf, greetedBy, hangUp, leavesWhole, type PoolClient } from "./client.ts";
+import { type Ask, type Database, type Query, queryOf, type Reserved, type ReservedEvents } from "./database.ts";
 import { poolerBetween, prospectOf } from "./fault.ts";
 
 /** What is used of a `pg` pool. */
@@ -32,8 +25,6 @@ export interface PoolOptions extends Asking {
   mode: "own" | "pooled";
   /** How many connections the pool has at most, where we are all that uses it. */
   places?: number;
-  /** Called when a connection has turned out to be dead without a word. */
-  onSilence?(): void;
 }
 
 /** What `pg` has without a word. */
@@ -51,24 +42,74 @@ export function lockMsOf(answerMs: number): number {
 /** The pool stays its owner's: closing the store does not end it. */
 export function poolDatabase(pool: Pool, options: PoolOptions): Database {
   const places = new Places(options.places ?? Number.POSITIVE_INFINITY);
+  const hand = new Hand(options.places !== undefined);
   // A pool stops listening when it lends: what came in one piece with the greeting would be an error that nobody handles.
   const greet = (client: PoolClient) => void client.on("error", unheard);
   pool.on?.("connect", greet);
-  const lend = <T>(work: (query: Query) => Promise<T>, pace?: "slow") =>
-    places.hold(() =>
-      borrowed(pool, options, work, pace).catch((error) => {
-        if (isUnreachable(error)) places.giveUp(error);
-        throw error;
-      }),
-    );
+  const lend = async <T>(work: (ask: Ask) => Promise<T>, pace?: "slow") => {
+    const turn = places.take();
+    if (turn) await turn;
+    try {
+      return await borrowed({ pool, hand, options, work, pace });
+    } catch (error) {
+      if (isUnreachable(error)) places.giveUp(error);
+      throw error;
+    } finally {
+      places.leave();
+    }
+  };
   return {
-    query: (text, values) => lend((query) => query(text, values)),
-    transaction: (work, pace) => lend((query) => transaction(query, work), pace),
+    ask: (text, values) => lend((ask) => ask(text, values)),
+    transaction: (work, pace) => lend((ask) => transaction(queryOf(ask), work), pace),
     ...(options.mode === "own" ? { reserve: (events: ReservedEvents) => reserveFrom(pool, options, events) } : {}),
     lockMs: lockMsOf(options.answerMs),
     spare: options.mode === "own" && (pool.options?.max ?? usualSize) >= leastSize,
-    close: async () => void pool.off?.("connect", greet),
+    close: async () => {
+      hand.open();
+      pool.off?.("connect", greet);
+    },
   };
+}
+
+/** Connections that rest with us. */
+class Hand {
+  #keeps: boolean;
+  #resting: { client: PoolClient; leave(): void }[] = [];
+
+  constructor(keeps: boolean) {
+    this.#keeps = keeps;
+  }
+
+  take(): PoolClient | undefined {
+    const last = this.#resting.pop();
+    last?.leave();
+    return last?.client;
+  }
+
+  /** Kept, or given back to its pool. */
+  put(client: PoolClient): void {
+    if (!this.#keeps) return client.release();
+    const onError = () => {
+      this.#resting = this.#resting.filter((other) => other.client !== client);
+      client.release(true);
+    };
+    client.on("error", onError);
+    this.#resting.push({ client, leave: () => client.off("error", onError) });
+  }
+
+  /** One has turned out to be dead without a word, and those that rest have most likely gone the same way. */
+  hangUp(): void {
+    for (const { client } of this.#resting) hangUp(client);
+  }
+
+  /** All go back to their pool, and so do those that come later. */
+  open(): void {
+    this.#keeps = false;
+    for (const { client, leave } of this.#resting.splice(0)) {
+      leave();
+      client.release();
+    }
+  }
 }
 
 /** In line, and not in the pool's: there waiting counts as connecting, which has a deadline. */
@@ -80,22 +121,21 @@ class Places {
     this.#free = count;
   }
 
-  async hold<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await this.#wait();
-    try {
-      return await work();
-    } finally {
-      const next = this.#line.shift();
-      if (next) next.resolve();
-      else this.#free += 1;
+  /** Undefined: there is one at once. Whoever has taken one leaves it. */
+  take(): Promise<void> | undefined {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return undefined;
     }
-  }
-
-  #wait(): Promise<void> {
     const waiting = Promise.withResolvers<void>();
     this.#line.push(waiting);
     return waiting.promise;
+  }
+
+  leave(): void {
+    const next = this.#line.shift();
+    if (next) next.resolve();
+    else this.#free += 1;
   }
 
   /** Nobody in line would fare better than whoever has just failed. */
@@ -113,32 +153,39 @@ function isUnreachable(error: unknown): boolean {
 
 const unheard = () => {};
 
-async function borrowed<T>(
-  pool: Pool,
-  options: PoolOptions,
-  work: (query: Query) => Promise<T>,
-  pace: "slow" | undefined,
-): Promise<T> {
-  const client = await connected(pool, options);
+interface Loan<T> {
+  pool: Pool;
+  hand: Hand;
+  options: PoolOptions;
+  work(ask: Ask): Promise<T>;
+  pace: "slow" | undefined;
+}
+
+async function borrowed<T>({ pool, hand, options, work, pace }: Loan<T>): Promise<T> {
+  const client = hand.take() ?? (await connected(pool, options));
   // A connection that breaks between two statements tells nobody else; the next statement fails.
   client.on("error", unheard);
-  const ask = queryOf(client, pace === "slow" ? { ...options, answerMs: longest } : options);
+  const asked = askOf(client, pace === "slow" ? { ...options, answerMs: longest } : options);
   let isWhole = true;
-  const query: Query = async (text, values) => {
+  const ask: Ask = async (text, values) => {
     try {
-      return await ask(text, values);
+      return await asked(text, values);
     } catch (error) {
       isWhole &&= leavesWhole(error);
-      if ((error as { code?: unknown }).code === "ETIMEDOUT") options.onSilence?.();
+      if ((error as { code?: unknown }).code === "ETIMEDOUT") hand.hangUp();
       throw error;
     }
   };
   try {
-    return await work(query);
+    return await work(ask);
   } finally {
-    if (isWhole) client.off("error", unheard);
-    client.release(!isWhole);
-    if (!isWhole) hangUp(client);
+    if (isWhole) {
+      client.off("error", unheard);
+      hand.put(client);
+    } else {
+      client.release(true);
+      hangUp(client);
+    }
   }
 }
 
@@ -200,7 +247,7 @@ export async function reserved(
   client.on("error", lost);
   client.on("end", lost);
   client.on("notification", ({ payload = "" }) => onNotice(payload));
-  const query = queryOf(client, options);
+  const query = queryOf(askOf(client, options));
   try {
     await refusePooler(client, query);
   } catch (error) {

@@ -1,11 +1,17 @@
 /**
- * Records between the store and its statements: their numbers travel as one JSON text, their bytes as one value.
+ * Records between the store and its statements: a few are parameters, each field one; of many the numbers travel as one JSON
+ * text, their bytes as one value.
  *
  * Owns: how a record becomes a row and back. Payload bytes are kept as they are; what is left of an erased one lies in
  * their place, hash and seal beside it.
  */
 import type { ErasedPayload, LogRecord } from "@pawl/core/store";
-import type { Row } from "./database.ts";
+import type { Row, Value } from "./database.ts";
+
+/** Above that a statement of its own for each number would not pay. */
+const mostFew = 8;
+const fewColumns = ["time", "version", "ignorable", "type", "checksum", "payload"] as const;
+const fewTypes = ["bigint", "bigint", "boolean", "text", "bytea", "bytea"];
 
 /** A statement's worth: as hex on the wire it is twice that, and both ends hold it. */
 const sliceBytes = 32 * 1024 * 1024;
@@ -15,6 +21,37 @@ export interface Packed {
   /** Rows of {@link recordColumns}, as JSON. */
   rows: string;
   bytes: Uint8Array;
+}
+
+/** Records of one append, of its session and epoch, whose payloads nobody has erased, and at least one. */
+export function areFew(records: readonly LogRecord[]): boolean {
+  if (records.length === 0 || records.length > mostFew) return false;
+  let size = 0;
+  for (const { payload } of records) {
+    if (!(payload instanceof Uint8Array)) return false;
+    size += payload.byteLength;
+  }
+  return size < sliceBytes;
+}
+
+/** Writes `count` records of `epoch` behind seq `behind`, with {@link fewValues} from parameter `from` on. */
+export function insertFew(
+  source: string,
+  { count, epoch, behind, from }: { count: number; epoch: string; behind: string; from: number },
+): string {
+  const rows = Array.from({ length: count }, (_, at) => {
+    const values = fewTypes.map((type, column) => `$${from + at * fewTypes.length + column}::${type}`);
+    return `(${behind} + ${at + 1}, ${values.join(", ")})`;
+  });
+  return `INSERT INTO pawl.record (session, epoch, seq, ${fewColumns.join(", ")})
+    SELECT s.key, ${epoch}, r.* FROM ${source} s, (VALUES ${rows.join(", ")}) AS r`;
+}
+
+export function fewValues(records: readonly LogRecord[]): Value[] {
+  const values: Value[] = [];
+  for (const { time, version, ignorable, type, checksum, payload } of records)
+    values.push(time, version, ignorable, type, Buffer.from(checksum, "hex"), payload as Uint8Array);
+  return values;
 }
 
 /** `FROM` of packed records: `$rows` is the text, `$bytes` the bytes. `s.key` is the session they are written to. */

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { admitPostIds, admitRestored, type RestoreSession, sessionExists } from "@pawl/core/store";
-import { bytesOf } from "./append.ts";
+import { bytesOf } from "./append-statement.ts";
 import type { Query } from "./database.ts";
 import { prospectOf } from "./fault.ts";
 import type { Link } from "./link.ts";

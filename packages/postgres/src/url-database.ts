@@ -34,28 +34,22 @@ export function urlDatabase(url: string, { connections = 10, mode, timers, answe
   };
   const pool = new pg.Pool({ ...shared, Client: Connecting, max: connections, idleTimeoutMillis: 0 });
   const clients = new Set<object>();
-  const idle = new Set<object>();
   pool.on("connect", (client) => void clients.add(client));
-  pool.on("acquire", (client) => void idle.delete(client));
-  pool.on("release", (_error, client) => void idle.add(client));
-  pool.on("remove", (client) => {
-    clients.delete(client);
-    idle.delete(client);
-  });
+  pool.on("remove", (client) => void clients.delete(client));
   // Of a connection that breaks while nobody uses it.
   pool.on("error", () => {});
   const options = {
     ...{ mode, timers, answerMs, places: connections },
     ...(mode === "own" ? { nameOf: statementNames() } : {}),
-    // Those that rest have gone the same way, most likely: each would cost somebody the same wait.
-    onSilence: () => idle.forEach(hangUp),
   };
+  const database = poolDatabase(pool, options);
   return {
-    ...poolDatabase(pool, options),
+    ...database,
     ...(mode === "own" ? { reserve: (events: ReservedEvents) => reserve(shared, options, events) } : {}),
     spare: mode === "own",
     async close() {
       const cancel = timers.after(endMs, () => clients.forEach(hangUp));
+      await database.close();
       await pool.end();
       cancel();
     },

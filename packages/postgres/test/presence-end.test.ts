@@ -21,7 +21,7 @@ for (const held of [true, false])
       },
     };
     const database: Database = {
-      query: async () => [],
+      ask: async () => ({ rows: [], count: 0 }),
       transaction: () => Promise.reject(new Error("there are none here")),
       reserve: async () => ({ query: async () => [{ held, young: true }], release: async () => {} }),
       spare: false,

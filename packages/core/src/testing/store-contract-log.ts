@@ -5,7 +5,7 @@ import { type ErasedPayload, type LogRecord, payloadHash } from "../log/envelope
 import { createSession, notes, refused, type StoreCase, TestDriver, textsOf } from "./store-world.ts";
 
 function erased({ payload }: LogRecord): ErasedPayload {
-  return { erased: payloadHash(payload), left: Buffer.from("{}"), seal: "5".repeat(32) };
+  return { erased: payloadHash(payload), left: new TextEncoder().encode("{}"), seal: "5".repeat(32) };
 }
 
 const creating: StoreCase[] = [
@@ -88,6 +88,40 @@ const appending: StoreCase[] = [
       await Promise.all([driver.append("c"), driver.append("d"), driver.append("e", "f")]);
       assert.deepEqual(textsOf(await store.read("s")), ["created", "a", "b", "c", "d", "e", "f"]);
       assert.equal((await store.get("s"))?.seq, 7);
+    },
+  },
+  {
+    title: "a batch of any number and weight, erased payloads among them, is kept byte for byte, or refused whole",
+    async run(scene) {
+      const { store, world } = scene;
+      await createSession(store, "s");
+      const driver = await TestDriver.take(store, "s", world.holder());
+      const all = await store.read("s");
+      const heavy = 12 * 1024 * 1024;
+      for (const sizes of [
+        [],
+        [0],
+        [1, 2, 3],
+        Array(8).fill(5),
+        Array(9).fill(5),
+        Array(300).fill(70),
+        Array(3).fill(heavy),
+      ]) {
+        const batch = driver.batch(...sizes.map(String));
+        batch.records = batch.records.map((record, at) => {
+          const payload = new Uint8Array(sizes[at] ?? 0).fill(at);
+          // Every fifth of many: a batch may be a copy of what somebody has erased.
+          if (at % 5 === 4) return { ...record, payload: erased(record) };
+          return { ...record, payload, checksum: payloadHash(payload).slice(0, 32) };
+        });
+        const stale = { ...batch, epoch: 9, records: batch.records.map((record) => ({ ...record, epoch: 9 })) };
+        await refused(scene, "s", "FENCED", () => store.append(stale), 9);
+        await store.append(batch);
+        driver.seq += sizes.length;
+        all.push(...batch.records);
+        assert.deepEqual(await store.readTail("s", { limit: sizes.length + 1 }), all.slice(-sizes.length - 1));
+      }
+      assert.equal((await store.get("s"))?.seq, all.length);
     },
   },
   {
