@@ -5,8 +5,9 @@ import { limit } from "../src/limit.ts";
 import type { MessagePart } from "../src/log/event.ts";
 import type { Store } from "../src/store/store.ts";
 import { FakeEffects } from "../src/testing/fake.ts";
+import { finish, say } from "../src/testing/model.ts";
 import { Journal, readJournal } from "../src/turn/journal.ts";
-import { deferred } from "./turn-world.ts";
+import { agentOf, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
 
 test("one write is under way at most; what comes meanwhile is one more", async () => {
   const effects = new FakeEffects();
@@ -37,4 +38,23 @@ test("one write is under way at most; what comes meanwhile is one more", async (
   assert.equal(effects.waiting, 0);
   const { parts } = readJournal({ attempt: "a", epoch: 1, chunks }, "a");
   assert.deepEqual(parts, [{ ...part, text: piece.repeat(300) }]);
+});
+
+test("the batch that ends an attempt drops a journal that was written, and asks for nothing where there is none", async () => {
+  const world = new TurnWorld();
+  const session = await world.session();
+  const dropped: (string | undefined)[] = [];
+  const append = world.store.append.bind(world.store);
+  world.store.append = (batch) => {
+    if (batch.records.some(({ type }) => type === "attempt.ended")) dropped.push(batch.dropPartial);
+    return append(batch);
+  };
+  const long = "x".repeat(limit.partialChars);
+  const turn = (text: string) => world.effects.run(session.run(agentOf([[...say(text), finish()]]), "go").result);
+  await turn("short");
+  await turn(long);
+  const [short, written] = eventsOf(await session.entries(), "attempt.ended");
+  assert.deepEqual([short?.end, written?.end], ["committed", "committed"]);
+  assert.deepEqual(dropped, [undefined, written?.attempt]);
+  assert.equal(await world.store.readPartial("s"), undefined);
 });

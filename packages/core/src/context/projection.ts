@@ -45,9 +45,7 @@ export function contextFold(target: Target): Fold<ContextState> {
 
 /** The messages of the next request. Calls still without a result get the same synthetic one every time. */
 export function promptOf(state: ContextState, instructions: string | undefined): LanguageModelV4Prompt {
-  const prompt = promptStart(instructions);
-  // Not a spread: a long session's messages would be pushed as arguments.
-  for (const message of state.messages) prompt.push(message);
+  const prompt = promptStart(instructions).concat(state.messages);
   if (state.open) prompt.push(...answersOf(state, state.open));
   return prompt;
 }

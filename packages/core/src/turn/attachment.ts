@@ -9,13 +9,18 @@ type UserContent = Extract<LanguageModelV4Message, { role: "user" }>["content"];
 
 /** Messages without pictures stay the very same. */
 export async function withAttachments(store: Store, prompt: LanguageModelV4Prompt): Promise<LanguageModelV4Prompt> {
+  if (!prompt.some(hasPicture)) return prompt;
   return Promise.all(
     prompt.map(async (message) => {
-      if (message.role !== "user" || !message.content.some((part) => hashOf(part) !== undefined)) return message;
+      if (!hasPicture(message)) return message;
       const content = await Promise.all(message.content.map((part) => attached(store, part)));
       return { ...message, content };
     }),
   );
+}
+
+function hasPicture(message: LanguageModelV4Message): message is LanguageModelV4Message & { role: "user" } {
+  return message.role === "user" && message.content.some((part) => hashOf(part) !== undefined);
 }
 
 async function attached(store: Store, part: UserContent[number]): Promise<UserContent[number]> {

@@ -18,7 +18,6 @@ import { recordAnswers } from "./answer.ts";
 import type { Driver } from "./driver.ts";
 import { attemptEnded, decideAfter, endFailed } from "./ending.ts";
 import { Journal, readJournal } from "./journal.ts";
-import { callOptions } from "./request.ts";
 import { openStep } from "./state.ts";
 import { headerChanged, restartStep } from "./step.ts";
 import { eagerReads, noCalls } from "./tools.ts";
@@ -47,10 +46,13 @@ export async function makeAttempt(driver: Driver): Promise<void> {
  * where something has.
  */
 async function announceUnasked(driver: Driver): Promise<string | undefined> {
-  const { abort, inbox, ledger, lease } = driver;
+  const { abort, inbox, ledger, lease, context, agent } = driver;
   const started = attemptStarted(driver, "step");
   // What has come is not taken before the mailbox was read again: its writer may have taken it back.
-  if (!(await ledger.offer(started, () => (abort.aborted ? undefined : inbox.quiet)))) return undefined;
+  const offered = ledger.offer(started, () => (abort.aborted ? undefined : inbox.quiet));
+  // While the store writes.
+  context.prepare(agent);
+  if (!(await offered)) return undefined;
   lease.assertValid();
   return started.attempt;
 }
@@ -109,9 +111,9 @@ export async function closeAttempt(driver: Driver): Promise<void> {
 }
 
 async function request(driver: Driver, attempt: string, eager: EagerReads | undefined): Promise<AttemptResult> {
-  const { feed, store, session, lease, effects, agent, context } = driver;
+  const { feed, store, session, lease, ledger, effects, agent, context } = driver;
   const journal = new Journal(store, session, lease.epoch, attempt, effects);
-  const options = callOptions(agent.header, await context.prompt(agent));
+  const options = await context.request(agent);
   try {
     const result = await runAttempt(
       {
@@ -143,6 +145,7 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
     return counted(result, options);
   } finally {
     journal.stop();
+    if (!journal.begun) ledger.partialFree = attempt;
   }
 }
 

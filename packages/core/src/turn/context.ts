@@ -2,7 +2,7 @@
  * The context fold as a driver keeps it: stepped with each staged fact, asked before each request. What a snapshot has
  * spared the driver from reading is read at the first request, from where the conversation begins.
  */
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { boundaries, promptUpTo, prunable, sizeOf } from "../context/compaction.ts";
 import { type ContextState, contextFold, promptOf } from "../context/projection.ts";
 import type { Target } from "../context/target.ts";
@@ -16,6 +16,7 @@ import type { Measured } from "./compaction.ts";
 import { Handover } from "./handover.ts";
 import type { Follower } from "./ledger.ts";
 import { withMarkers } from "./marker.ts";
+import { callOptions } from "./request.ts";
 import type { TurnState } from "./state.ts";
 
 /** What is in the log and not read yet: everything behind `from`, up to `to`. */
@@ -38,6 +39,8 @@ export class LiveContext implements Follower {
   #reported: { tokens: number; size: number } | undefined;
   /** Whether the open attempt is for something else than the step's message. */
   #aside = false;
+  /** A request that was made before it was asked for; undefined once a fact has changed what it would be. */
+  #ahead: { agent: PreparedAgent; request: Promise<LanguageModelV4CallOptions> } | undefined;
 
   constructor(store: Store, session: string, target: Target) {
     this.#fold = contextFold(target);
@@ -54,6 +57,7 @@ export class LiveContext implements Follower {
   reset({ contextFrom, stripped }: TurnState, seq: number): void {
     this.#state = this.#fold.init();
     this.#reported = undefined;
+    this.#ahead = undefined;
     this.#unread = seq === 0 ? undefined : { from: contextFrom, to: seq, stripped: [...stripped], since: [] };
   }
 
@@ -70,9 +74,25 @@ export class LiveContext implements Follower {
     for (const entry of unread.since) this.#take(entry);
   }
 
-  async prompt(agent: PreparedAgent): Promise<LanguageModelV4Prompt> {
+  /** What the next request sends. */
+  request(agent: PreparedAgent): Promise<LanguageModelV4CallOptions> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    return ahead?.agent === agent ? ahead.request : this.#request(agent);
+  }
+
+  /** Makes the next request while its announcement is being written. */
+  prepare(agent: PreparedAgent): void {
+    if (this.#unread) return;
+    const request = this.#request(agent);
+    // Whoever asks for it hears of a failure.
+    request.catch(() => {});
+    this.#ahead = { agent, request };
+  }
+
+  async #request(agent: PreparedAgent): Promise<LanguageModelV4CallOptions> {
     await this.load();
-    return this.#given(promptOf(this.#state, agent.header.instructions), agent);
+    return callOptions(agent.header, await this.#given(promptOf(this.#state, agent.header.instructions), agent));
   }
 
   /** What a request sends, without its pictures' bytes: to be measured. */
@@ -112,7 +132,10 @@ export class LiveContext implements Follower {
 
   #take(entry: LogEntry): void {
     const { event } = entry;
+    const count = this.#state.messages.length;
     this.#state = this.#fold.step(this.#state, entry);
+    // The one fact that mostly changes nothing: it may add what makes its request a valid one.
+    if (event.type !== "attempt.started" || this.#state.messages.length !== count) this.#ahead = undefined;
     if (event.type === "context.compacted") this.#reported = undefined;
     if (event.type === "attempt.started") this.#aside = event.purpose !== "step";
     if (event.type !== "attempt.ended" || event.end !== "committed" || this.#aside) return;

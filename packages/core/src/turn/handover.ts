@@ -7,47 +7,67 @@
  */
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 
-/** The fields of parts that hold their content or a marker. */
-interface Looked {
-  providerOptions?: unknown;
-  text?: unknown;
-  input?: unknown;
-  output?: unknown;
+/** One message as it was given, and beside it what its copy held then: for a check that touches little memory. */
+interface Given {
+  from: LanguageModelV4Message;
+  copy: LanguageModelV4Message;
+  content: LanguageModelV4Message["content"];
+  options: unknown;
+  /** Of each part: itself, its options, its body. */
+  parts: readonly unknown[];
 }
 
 export class Handover {
-  #given: { from: LanguageModelV4Message; copy: LanguageModelV4Message }[] = [];
+  readonly #given: Given[] = [];
 
   of(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
-    const copies: LanguageModelV4Prompt = [];
-    for (let at = 0; at < prompt.length; at += 1) {
-      const from = prompt[at];
-      if (!from) continue;
+    return prompt.map((from, at) => {
       const given = this.#given[at];
-      const copy = given && given.from === from && untouched(given.copy, from) ? given.copy : copyOf(from);
-      if (copy !== given?.copy) this.#given[at] = { from, copy };
-      copies.push(copy);
-    }
-    return copies;
+      if (given !== undefined && given.from === from && isUntouched(given)) return given.copy;
+      const made = giving(from);
+      this.#given[at] = made;
+      return made.copy;
+    });
   }
 }
 
-function copyOf(message: LanguageModelV4Message): LanguageModelV4Message {
-  if (message.role === "system") return { ...message };
-  return { ...message, content: message.content.map((part) => ({ ...part })) } as LanguageModelV4Message;
+function giving(from: LanguageModelV4Message): Given {
+  const copy =
+    from.role === "system"
+      ? { ...from }
+      : ({ ...from, content: from.content.map((part) => ({ ...part })) } as LanguageModelV4Message);
+  const parts: unknown[] = [];
+  if (copy.role !== "system") for (const part of copy.content) parts.push(part, part.providerOptions, bodyOf(part));
+  return { from, copy, content: copy.content, options: copy.providerOptions, parts };
 }
 
-function untouched(copy: LanguageModelV4Message, from: LanguageModelV4Message): boolean {
-  if (copy.role !== from.role || copy.providerOptions !== from.providerOptions) return false;
-  if (copy.role === "system" || from.role === "system") return copy.content === from.content;
-  const parts: readonly Looked[] = copy.content;
-  const originals: readonly Looked[] = from.content;
-  if (parts.length !== originals.length) return false;
-  for (let at = 0; at < parts.length; at += 1) {
-    const part = parts[at];
-    const original = originals[at];
-    if (part?.providerOptions !== original?.providerOptions || part?.text !== original?.text) return false;
-    if (part?.input !== original?.input || part?.output !== original?.output) return false;
+function isUntouched({ from, copy, content, options, parts }: Given): boolean {
+  if (copy.role !== from.role || copy.providerOptions !== options || copy.content !== content) return false;
+  if (typeof content === "string") return true;
+  if (content.length * 3 !== parts.length) return false;
+  for (let at = 0; at < content.length; at += 1) {
+    const part = content[at] as Part;
+    if (part !== parts[at * 3] || part.providerOptions !== parts[at * 3 + 1]) return false;
+    if (bodyOf(part) !== parts[at * 3 + 2]) return false;
   }
   return true;
+}
+
+type Part = Exclude<LanguageModelV4Message["content"], string>[number];
+
+function bodyOf(part: Part): unknown {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return part.text;
+    case "tool-call":
+      return part.input;
+    case "tool-result":
+      return part.output;
+    case "file":
+    case "reasoning-file":
+      return part.data;
+    default:
+      return undefined;
+  }
 }

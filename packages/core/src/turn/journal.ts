@@ -54,6 +54,8 @@ export class Journal {
   /** Something is due as soon as the write under way has ended. */
   #due = false;
   #stopped = false;
+  /** Whether the store was given anything: else there is nothing to drop. */
+  begun = false;
 
   constructor(store: Store, session: string, epoch: number, attempt: string, effects: Effects) {
     this.#effects = effects;
@@ -136,6 +138,7 @@ export class Journal {
     const lines = this.#lines;
     this.#lines = "";
     this.#writing = true;
+    this.begun = true;
     void this.#write(lines).then(() => {
       this.#writing = false;
       if (this.#due && !this.#stopped) this.#flush();

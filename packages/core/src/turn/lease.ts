@@ -58,17 +58,21 @@ export class DriverLease {
   /**
    * As `assertValid`, but a lease that has only run out by our clock, in a process that slept or was held up, is asked for
    * again: where nobody took over, the store says so in one step, and what was done meanwhile can be recorded. Fails with
-   * STORE_FULL where the disk has no room for the answer.
+   * STORE_FULL where the disk has no room for the answer. Undefined: it is valid, and there is nothing to wait for.
    */
-  async hold(): Promise<void> {
-    if (!this.#lost.signal.aborted && this.#effects.clock.monotonic() >= this.#validUntil) {
-      const askedAt = this.#effects.clock.monotonic();
-      const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch((error: unknown) => {
-        if (isPawlError(error, "STORE_FULL")) throw error;
-        return false;
-      });
-      if (renewed) this.#validUntil = askedAt + limit.leaseMs;
-    }
+  hold(): Promise<void> | undefined {
+    if (!this.#lost.signal.aborted && this.#effects.clock.monotonic() >= this.#validUntil) return this.#regain();
+    this.assertValid();
+    return undefined;
+  }
+
+  async #regain(): Promise<void> {
+    const askedAt = this.#effects.clock.monotonic();
+    const renewed = await this.#store.renewLease(this.#session, this.epoch, limit.leaseMs).catch((error: unknown) => {
+      if (isPawlError(error, "STORE_FULL")) throw error;
+      return false;
+    });
+    if (renewed) this.#validUntil = askedAt + limit.leaseMs;
     this.assertValid();
   }
 

@@ -63,6 +63,8 @@ interface Written {
 
 export class Ledger {
   state: TurnState = turnFold.init();
+  /** An attempt that has left nothing in the store's journal. */
+  partialFree: string | undefined;
 
   readonly #store: Store;
   readonly #session: string;
@@ -83,8 +85,11 @@ export class Ledger {
   /** The snapshot that the drive began with. */
   #openedAt: number | undefined;
   #toldSeq: number | undefined;
-  /** Rejected once a write has failed, and with it whatever is to follow, until the log is read again. */
-  #tail: Promise<void> = Promise.resolve();
+  /**
+   * The writes that are under way; undefined: none. Rejected once one has failed, and with it whatever is to follow, until
+   * the log is read again.
+   */
+  #tail: Promise<void> | undefined;
   #offering = false;
 
   constructor({ store, session, lease, effects, feed, patience, followers, onConsumed }: LedgerParts) {
@@ -100,7 +105,7 @@ export class Ledger {
 
   /** Reads the log anew, from the newest snapshot on. Forgets what is staged, and returns it: the log may hold it all the same. */
   async load(): Promise<LogEvent[]> {
-    await this.#tail.catch(() => {});
+    await this.#tail?.catch(() => {});
     const unrecorded = this.#staged.map((entry) => entry.event);
     // Read again, it begins no later than at first: what this drive has done since, its reports must hear of anew.
     const { state, seq } = await latestState(this.#store, this.#session, this.#openedAt);
@@ -112,7 +117,7 @@ export class Ledger {
     this.#staged = [];
     this.#heads = [];
     this.#consume = [];
-    this.#tail = Promise.resolve();
+    this.#tail = undefined;
     for await (const page of pages(this.#store, this.#session, seq)) {
       for (const entry of page.entries) this.#fold(entry);
       this.#durableSeq = page.seq;
@@ -144,8 +149,9 @@ export class Ledger {
     this.#consume.push(post);
   }
 
-  /** Resolves when everything staged so far is durable and has been told. */
+  /** Resolves when everything staged so far is durable and has been told. What is staged directly behind this call comes along. */
   commit(): Promise<void> {
+    this.#tail ??= Promise.resolve();
     return this.#inTurn(async () => {
       // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
       while (this.#staged.length > 0) await this.#write();
@@ -155,7 +161,7 @@ export class Ledger {
 
   /**
    * Appends `event` behind all that is staged, in its batch, if as many posts wait as `posts` says, which is asked directly
-   * before. Resolves with false where others do, or where it does not say: of the event there is no trace then, and what is
+   * before; where nothing is under way the batch has left when this returns. Resolves with false where others do, or where it does not say: of the event there is no trace then, and what is
    * staged stays so.
    */
   async offer(event: LogEvent, posts: Offer["posts"]): Promise<boolean> {
@@ -171,10 +177,13 @@ export class Ledger {
   }
 
   #inTurn<T>(write: () => Promise<T>): Promise<T> {
-    const written = this.#tail.then(write);
-    this.#tail = written.then(() => {});
+    const written = this.#tail ? this.#tail.then(write) : write();
+    const tail = written.then(() => {
+      if (this.#tail === tail) this.#tail = undefined;
+    });
+    this.#tail = tail;
     // Whoever awaits this write hears of its failure; the chain itself must not be an unhandled rejection.
-    this.#tail.catch(() => {});
+    tail.catch(() => {});
     return written;
   }
 
@@ -192,7 +201,8 @@ export class Ledger {
   }
 
   async #append(offer: Offer | undefined): Promise<Written> {
-    await this.#lease.hold();
+    const renewing = this.#lease.hold();
+    if (renewing) await renewing;
     const staged = this.#staged.slice(0, limit.batchRecords);
     // A post leaves the mailbox with the last piece: behind an earlier one it might be nowhere.
     const posts = staged.length === this.#staged.length ? [...this.#consume] : [];
@@ -224,7 +234,7 @@ export class Ledger {
     let ended: string | undefined;
     for (const { event } of entries) {
       if (event.type === "input.accepted") consume.push(event.input);
-      if (event.type === "attempt.ended") ended = event.attempt;
+      if (event.type === "attempt.ended" && event.attempt !== this.partialFree) ended = event.attempt;
     }
     return {
       session: this.#session,
