@@ -182,6 +182,28 @@ export class Referee {
     const erased = log.stale && messages[changed]?.includes(erasedText);
     if (changed >= 0 && !erased) this.breach("L10", session, `message ${changed} is not what the request before had`);
     log.sent = messages;
+    if (!log.hole && !log.stale) this.#heard(session, log, prompt);
+  }
+
+  /** What people have said since the conversation was last cut is in its request, in order, whenever it came. */
+  #heard(session: string, { entries }: Log, prompt: LanguageModelV4Prompt): void {
+    let cut = 0;
+    for (const { event, seq } of entries)
+      if (event.type === "context.compacted" && event.by !== "prune")
+        cut = Math.max(cut, Math.min(event.upTo, seq - 1));
+    const texts = prompt.flatMap(({ role, content }) =>
+      role === "user" ? content.flatMap((part) => (part.type === "text" ? part.text : [])) : [],
+    );
+    let from = 0;
+    for (const { event, seq } of entries) {
+      if (event.type !== "input.accepted" || seq <= cut || this.witness.damage?.isRotten({ session, seq })) continue;
+      for (const part of event.content) {
+        if (part.type !== "text") continue;
+        const at = texts.indexOf(part.text, from);
+        if (at < 0) return this.breach("L3", session, `input ${event.input} is in the log and not in the request`);
+        from = at + 1;
+      }
+    }
   }
 
   /** A body begins. */

@@ -67,6 +67,14 @@ export const plants: PlantedFault[] = [
     seed: 54,
   },
   {
+    title: "a request that was made ahead leaves although a steer has come in between",
+    file: "turn/context.ts",
+    find: 'if (event.type !== "attempt.started" || this.#state.messages.length !== count) this.#ahead = undefined;',
+    put: "",
+    laws: ["L3", "L1"],
+    seed: 39,
+  },
+  {
     title: "a call whose outcome is unknown runs again",
     file: "turn/recover.ts",
     find: 'return fate === "goes-on" && entered?.effect !== "write" && runs < limit.runsPerCall;',

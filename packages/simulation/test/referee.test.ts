@@ -116,5 +116,21 @@ test("behind an erasure, what was not erased keeps its bytes; whoever drives nex
   told.appends(completed);
   told.asks("[erased]");
   told.asks("[erased] or so");
-  assert.deepEqual(told.broken.slice(1), ["L10 message 0 is not what the request before had"]);
+  assert.deepEqual(told.broken.slice(1), [
+    "L10 message 0 is not what the request before had",
+    "L3 input in1 is in the log and not in the request",
+  ]);
+});
+
+test("what people have said is in the request, in order, unless the conversation was cut behind it", () => {
+  const told = new Told();
+  const saying = (id: string, text: string): LogEvent => ({ ...input, input: id, content: [{ type: "text", text }] });
+  told.appends(saying("in1", "one"), turn, saying("in2", "two"));
+  told.asks("one", "two");
+  told.appends({ type: "context.compacted", upTo: 3, summary: [{ type: "text", text: "so far" }] });
+  told.asks("so far", "two");
+  assert.deepEqual(told.broken, []);
+  told.appends(saying("in3", "three"));
+  told.asks("so far", "two");
+  assert.deepEqual(told.broken, ["L3 input in3 is in the log and not in the request"]);
 });
