@@ -323,6 +323,46 @@ test("pawl config trust: what was passed over counts, until the file changes; as
   assert.equal((await shown(world)).trust, "untrusted");
 });
 
+test("pawl config can be shown to others: no key, whatever place it was written in, and all that is none", async (t) => {
+  const world = furnished(t, {});
+  world.configure({
+    baseUrl: "https://me:sk-1@host/v1",
+    providers: {
+      mine: {
+        package: "@scope/provider",
+        baseUrl: "https://host/?password=sk-2",
+        options: { apiKey: "sk-3", region: "eu", nested: { tokens: ["sk-4"], retries: 2, url: "https://a:sk-5@b/" } },
+      },
+    },
+    mcpServers: {
+      local: {
+        command: "npx",
+        args: [
+          "-y",
+          "files",
+          "/home",
+          "--api-key",
+          "sk-6",
+          "--token=sk-7",
+          "SECRET=sk-8",
+          "--root=/srv",
+          "--auth",
+          "-v",
+        ],
+        env: { ANY: "sk-9" },
+      },
+      far: { url: "https://x:sk-10@host/mcp", headers: { "X-Any": "sk-11" } },
+    },
+  });
+  const { values } = await shown(world);
+  const plain = await world.pawl(["config"]);
+  for (const text of [JSON.stringify(values), plain.stdout]) {
+    assert.doesNotMatch(text, /sk-/);
+    for (const told of ["@scope/provider", "eu", '"retries":2', "/home", "--root=/srv", '"--auth","-v"', "host/mcp"])
+      assert.ok(text.includes(told), told);
+  }
+});
+
 test("a trust record that is damaged trusts nobody", async (t) => {
   const world = furnished(t, { mode: "all" });
   await world.pawl(["config", "trust"]);

@@ -10,6 +10,7 @@ import { type Loaded, loadConfig, passedOverWords } from "./load.ts";
 import { projectFile, projectFolder, userFile } from "./place.ts";
 import { noFile, rememberTrust, trustFile, trustIn } from "./trust.ts";
 import { storeOfUser } from "./user-store.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 const out = process.stdout;
 
@@ -22,7 +23,7 @@ export function showConfig({ cwd, json }: OverviewOptions): number {
   const loaded = loadConfig(workspaceFolder(cwd));
   const { passedOver, user, project } = loaded;
   configureStore(storeOfUser());
-  const values = { store: storeWords(undefined), ...shown(loaded.values) };
+  const values = { store: storeWords(undefined), ...withoutSecrets(loaded.values) };
   const origins: Loaded["origins"] = { ...loaded.origins, store: [storeOrigin(undefined)] };
   if (json) {
     const files = { user: user.file ? user.path : null, project: project.file ? project.path : null };
@@ -40,18 +41,6 @@ export function showConfig({ cwd, json }: OverviewOptions): number {
   for (const { path, file } of [user, project]) out.write(toned("quiet", `${file ? "read" : "none"}  ${path}\n`, out));
   tellPassedOver(loaded);
   return 0;
-}
-
-/** Headers and environments of servers hold keys: whoever shows a terminal to others need not show those. */
-function shown(values: Loaded["values"]): { [key: string]: unknown } {
-  const { mcpServers, ...others } = values;
-  const servers = Object.entries(mcpServers).map(([name, server]) => {
-    const hide = (record: object | undefined) =>
-      record && Object.fromEntries(Object.keys(record).map((key) => [key, "…"]));
-    if ("url" in server) return [name, { ...server, ...(server.headers ? { headers: hide(server.headers) } : {}) }];
-    return [name, { ...server, ...(server.env ? { env: hide(server.env) } : {}) }];
-  });
-  return { ...others, mcpServers: Object.fromEntries(servers) };
 }
 
 function originKey(key: string): string {
