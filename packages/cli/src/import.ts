@@ -113,15 +113,27 @@ async function* chain(first: readonly string[], rest: AsyncGenerator<string, voi
   yield* rest;
 }
 
+/** More is no conversation, and soon more than a text may have here. */
+const lineChars = 2 ** 28;
+
 /** Newlines alone end a line: other programs' line readers also break at signs that may stand inside JSON text. */
 async function* linesOf(input: AsyncIterable<string>): AsyncGenerator<string, void> {
   let rest: string[] = [];
+  let chars = 0;
+  let line = 1;
   for await (const chunk of input) {
     const [head = "", ...more] = chunk.split("\n");
     rest.push(head);
+    chars += head.length;
+    if (chars > lineChars) {
+      const why = `line ${line}: longer than ${lineChars} characters, and no line of an export is; nothing was imported`;
+      throw new PawlError("INVALID_INPUT", why);
+    }
     for (const text of more) {
       yield rest.join("");
       rest = [text];
+      chars = text.length;
+      line += 1;
     }
   }
   yield rest.join("");

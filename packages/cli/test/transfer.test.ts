@@ -1,6 +1,6 @@
 /** `pawl export` and `pawl import` through the real binary. */
 import assert from "node:assert/strict";
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -87,4 +87,16 @@ test("a damaged line is named, and nothing is imported; a file is never half-wri
   const missing = await world.pawl(["import", join(world.root, "none"), "--store", other]);
   assert.equal(missing.code, 2);
   assert.match(missing.stderr, /^pawl: cannot read .*none.*\n$/);
+});
+
+test("a line without an end is refused with its number, and nothing is imported", async (t) => {
+  const world = new World(t);
+  const file = join(world.root, "endless");
+  writeFileSync(file, '{"role":"user","content":"hello"}\n');
+  // As sparse as it is long.
+  truncateSync(file, 2 ** 28 + 2 ** 20);
+  const { code, stderr } = await world.pawl(["import", file, "--store", world.store]);
+  assert.equal(code, 2);
+  assert.match(stderr, /^pawl: line 2: longer than 268435456 characters.*nothing was imported\n$/);
+  assert.equal((await world.pawl(["sessions", "--json", "--store", world.store])).stdout, "");
 });
