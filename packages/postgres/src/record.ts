@@ -10,8 +10,10 @@ import type { Row, Value } from "./database.ts";
 
 /** Above that a statement of its own for each number would not pay. */
 const mostFew = 8;
-const fewColumns = ["time", "version", "ignorable", "type", "checksum", "payload"] as const;
-const fewTypes = ["bigint", "bigint", "boolean", "text", "bytea", "bytea"];
+const fewColumns = {
+  ...{ time: "bigint", version: "bigint", ignorable: "boolean" },
+  ...{ type: "text", checksum: "bytea", payload: "bytea" },
+};
 
 /** A statement's worth: as hex on the wire it is twice that, and both ends hold it. */
 const sliceBytes = 32 * 1024 * 1024;
@@ -39,14 +41,16 @@ export function insertFew(
   source: string,
   { count, epoch, behind, from }: { count: number; epoch: string; behind: string; from: number },
 ): string {
+  const types = Object.values(fewColumns);
   const rows = Array.from({ length: count }, (_, at) => {
-    const values = fewTypes.map((type, column) => `$${from + at * fewTypes.length + column}::${type}`);
+    const values = types.map((type, column) => `$${from + at * types.length + column}::${type}`);
     return `(${behind} + ${at + 1}, ${values.join(", ")})`;
   });
-  return `INSERT INTO pawl.record (session, epoch, seq, ${fewColumns.join(", ")})
+  return `INSERT INTO pawl.record (session, epoch, seq, ${Object.keys(fewColumns).join(", ")})
     SELECT s.key, ${epoch}, r.* FROM ${source} s, (VALUES ${rows.join(", ")}) AS r`;
 }
 
+/** In the order of `fewColumns`. */
 export function fewValues(records: readonly LogRecord[]): Value[] {
   const values: Value[] = [];
   for (const { time, version, ignorable, type, checksum, payload } of records)
