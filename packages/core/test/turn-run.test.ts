@@ -87,6 +87,25 @@ describe("a turn", () => {
     ]);
   });
 
+  test("results that come at once share a batch, also where one of them was kept as a file on its way", async () => {
+    const world = new TurnWorld();
+    await world.session();
+    const { store, batches } = counted(world.store);
+    store.putBlob = async () => "0".repeat(64);
+    const session = await openSession(world.process(store), "s");
+    const url = `data:image/png;base64,${Buffer.from("picture").toString("base64")}`;
+    const shows = defineTool({
+      ...quick,
+      execute: () => ({ content: [{ type: "file" as const, mediaType: "image/png", url }] }),
+    });
+    const asking: ScriptEntry = [...call("quick", {}, "c1"), ...call("shows", {}, "c2"), finish()];
+    await world.effects.run(session.run(agentOf([asking, answer], { tools: { quick, shows } }), "go").result);
+    assert.deepEqual(
+      batches.map((types) => types.filter((type) => type === "tool.settled").length).filter((count) => count > 0),
+      [2],
+    );
+  });
+
   test("L7: a message with more calls than a batch has room for is settled and closed", async () => {
     const world = new TurnWorld();
     const session = await world.session();

@@ -149,20 +149,27 @@ export class Ledger {
     this.#consume.push(post);
   }
 
-  /** Resolves when everything staged so far is durable and has been told. What is staged directly behind this call comes along. */
+  /**
+   * Resolves when everything staged so far is durable and has been told. What is staged directly behind this call, or a
+   * promise later, comes along.
+   */
   commit(): Promise<void> {
     this.#tail ??= Promise.resolve();
     return this.#inTurn(async () => {
       // More than a batch may hold happens (a thousand calls in one message); each piece is a legal log by itself.
-      while (this.#staged.length > 0) await this.#write();
+      while (this.#staged.length > 0) {
+        // Results that come at once are staged some promises apart: they are to share a batch.
+        await undefined;
+        await this.#write();
+      }
       this.#keep();
     });
   }
 
   /**
    * Appends `event` behind all that is staged, in its batch, if as many posts wait as `posts` says, which is asked directly
-   * before; where nothing is under way the batch has left when this returns. Resolves with false where others do, or where it does not say: of the event there is no trace then, and what is
-   * staged stays so.
+   * before; where nothing is under way the batch has left when this returns. Resolves with false where others do, or where
+   * it does not say: of the event there is no trace then, and what is staged stays so.
    */
   async offer(event: LogEvent, posts: Offer["posts"]): Promise<boolean> {
     this.#offering = true;
