@@ -6,7 +6,7 @@ import { limit } from "../src/limit.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
-import { agentOf, assertLawful, TurnWorld } from "./turn-world.ts";
+import { agentOf, assertLawful, deferred, TurnWorld } from "./turn-world.ts";
 
 const answer: ScriptEntry = [...say("done"), finish()];
 const bytes = new Uint8Array([137, 80, 78, 71, 1, 2, 3]);
@@ -131,6 +131,101 @@ describe("pictures that are not as they should be", () => {
     const agent = agentOf([[...say("he"), reset], answer], { images: "send" });
     const { books } = await world.effects.run(session.run(agent, shown(blob)).result);
     assert.ok(books.discarded.tokens.input > 1_000 && books.discarded.tokens.input < 5_000);
+  });
+});
+
+describe("a request that is made while its announcement is written", () => {
+  const shown = (blob: string) => [{ type: "file" as const, mediaType: "image/png", blob, filename: "a.png" }];
+
+  /** A session that is given a picture, before a store that tells what it was asked for. */
+  async function announcing(script: ScriptEntry[], rest: Partial<Agent> = {}) {
+    const world = new TurnWorld();
+    const { store } = world;
+    const session = await world.session();
+    const blob = await store.putBlob(bytes);
+    const agent = agentOf(script, { images: "send", ...rest });
+    const asks = { reads: 0, append: store.append.bind(store), getBlob: store.getBlob.bind(store) };
+    store.getBlob = (hash) => {
+      asks.reads += 1;
+      return asks.getBlob(hash);
+    };
+    store.append = (batch) => asks.append(batch);
+    const run = () => session.run(agent, shown(blob)).result;
+    return { world, session, agent, asks, run };
+  }
+
+  test("L9: its pictures are read meanwhile, once, and it leaves when the announcement is durable", async () => {
+    const { world, agent, asks, run } = await announcing([answer]);
+    const { append } = asks;
+    const durable = deferred();
+    asks.append = async (batch) => {
+      await durable.promise;
+      return append(batch);
+    };
+    const result = run();
+    await world.effects.settle();
+    assert.deepEqual([asks.reads, agent.model.requests.length], [1, 0]);
+    durable.resolve();
+    await world.effects.run(result);
+    assert.deepEqual(
+      agent.model.requests.map(({ prompt }) => pictures(prompt)),
+      [[bytes]],
+    );
+    assert.equal(asks.reads, 1);
+  });
+
+  test("a picture that cannot be read while the announcement waits ends the turn, and is nobody's unhandled rejection", async () => {
+    const { world, session, agent, asks, run } = await announcing([answer]);
+    const { append } = asks;
+    const durable = deferred();
+    asks.append = async (batch) => {
+      await durable.promise;
+      return append(batch);
+    };
+    asks.getBlob = async () => {
+      throw new PawlError("STORE_UNAVAILABLE", "no picture");
+    };
+    const result = run();
+    await world.effects.settle();
+    durable.resolve();
+    const { outcome, failure } = await world.effects.run(result);
+    assert.deepEqual([outcome.type, failure?.kind, agent.model.requests.length], ["failed", "store", 0]);
+    assertLawful(await session.entries());
+  });
+
+  test("what a steer has thrown away is not missed, whatever became of it", async () => {
+    const { world, session, agent, asks, run } = await announcing([answer]);
+    const { append, getBlob } = asks;
+    world.store.watch = () => () => {};
+    asks.append = async (batch) => {
+      if (asks.reads === 0) await session.post("steer", "left, please");
+      return append(batch);
+    };
+    asks.getBlob = async (hash) => {
+      if (asks.reads === 1) throw new PawlError("STORE_UNAVAILABLE", "no picture");
+      return getBlob(hash);
+    };
+    const { outcome } = await world.effects.run(run());
+    assert.equal(outcome.type, "completed");
+    const [prompt] = agent.model.requests.map((request) => request.prompt);
+    assert.deepEqual(pictures(prompt), [bytes]);
+    assert.match(JSON.stringify(prompt), /left, please/);
+  });
+
+  test("where a steer waits, the pictures are read once: for the request that has it", async () => {
+    const steering = defineTool({
+      inputSchema,
+      execute: async () => {
+        await session.post("steer", "left, please");
+        await world.effects.settle();
+        return "ok";
+      },
+    });
+    const script: ScriptEntry[] = [[...call("steering", {}), finish()], answer];
+    const { world, session, agent, asks, run } = await announcing(script, { tools: { steering } });
+    await world.effects.run(run());
+    assert.equal(agent.model.requests.length, 2);
+    assert.equal(asks.reads, 2);
   });
 });
 

@@ -47,9 +47,11 @@ export async function makeAttempt(driver: Driver): Promise<void> {
  */
 async function announceUnasked(driver: Driver): Promise<string | undefined> {
   const { abort, inbox, ledger, lease, context, agent } = driver;
-  const started = attemptStarted(driver, "step");
   // What has come is not taken before the mailbox was read again: its writer may have taken it back.
-  const offered = ledger.offer(started, () => (abort.aborted ? undefined : inbox.quiet));
+  const posts = () => (abort.aborted ? undefined : inbox.quiet);
+  if (posts() === undefined) return undefined;
+  const started = attemptStarted(driver, "step");
+  const offered = ledger.offer(started, posts);
   // While the store writes.
   context.prepare(agent);
   if (!(await offered)) return undefined;
