@@ -352,6 +352,45 @@ describe("settlement", () => {
   }
 });
 
+/** What a package is sent over four steps with pictures. `writes`: it changes whatever it is given, as deep as markers go. */
+async function sentBy(provider: string, writes: boolean): Promise<string[]> {
+  const world = new TurnWorld();
+  const session = await world.session();
+  const url = `data:image/png;base64,${Buffer.from("picture").toString("base64")}`;
+  const tools = act(() => ({ content: [{ type: "file", mediaType: "image/png", url }] }));
+  const inner = scriptedModel([
+    acting,
+    [...say("and"), ...call("act", {}, "c1"), finish("tool-calls")],
+    acting,
+    answer,
+  ]);
+  const sent: string[] = [];
+  const model = {
+    ...inner,
+    provider,
+    doStream: async (options: Parameters<typeof inner.doStream>[0]) => {
+      const { prompt, tools: offered } = options;
+      sent.push(JSON.stringify({ prompt, offered }));
+      const stream = await inner.doStream(options);
+      if (!writes) return stream;
+      for (const message of prompt as { providerOptions?: unknown; content: unknown }[]) {
+        message.providerOptions = { p: { cache: 1 } };
+        if (!Array.isArray(message.content)) continue;
+        for (const part of message.content)
+          Object.assign(part, { providerOptions: {}, text: "!", data: "!", input: "!", output: "!" });
+        message.content.push({ type: "text", text: "more" });
+      }
+      prompt.reverse().pop();
+      for (const tool of offered ?? [])
+        if (tool.type === "function") Object.assign(tool.inputSchema, { type: "array" });
+      return stream;
+    },
+  };
+  await world.effects.run(session.run({ model, tools, images: "send", instructions: "be brief" }, "go").result);
+  assertLawful(await session.entries());
+  return sent;
+}
+
 describe("aliases", () => {
   test("L10: a provider package that writes into the prompt does not change the next request", async () => {
     const world = new TurnWorld();
@@ -374,6 +413,13 @@ describe("aliases", () => {
     await world.effects.run(session.run({ model, tools: act(() => "x") }, "go").result);
     assert.equal(sent[1], sent[0]);
   });
+
+  for (const provider of ["test", "anthropic.messages"])
+    test(`L10: nor does one that changes all that it is given, pictures and cache markers too (${provider})`, async () => {
+      const [honest, other] = await Promise.all([false, true].map((writes) => sentBy(provider, writes)));
+      assert.equal(honest?.length, 4);
+      assert.deepEqual(other, honest);
+    });
 
   test("L10: a subscriber that writes into what it is told changes nothing that is sent", async () => {
     const world = new TurnWorld();
