@@ -58,3 +58,27 @@ test("the batch that ends an attempt drops a journal that was written, and asks 
   assert.deepEqual(dropped, [undefined, written?.attempt]);
   assert.equal(await world.store.readPartial("s"), undefined);
 });
+
+test("a journal whose first write has no answer yet when its attempt ends, in whatever way, is dropped all the same", async () => {
+  const reset = { fail: Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }) };
+  for (const end of [finish(), reset]) {
+    const world = new TurnWorld();
+    const session = await world.session();
+    const { writePartial } = world.store;
+    const answered = deferred();
+    let written = 0;
+    world.store.writePartial = async (...chunk) => {
+      written += 1;
+      await writePartial.apply(world.store, chunk);
+      await answered.promise;
+    };
+    const script = [
+      [...say("x".repeat(limit.partialChars)), end],
+      [...say("short"), finish()],
+    ];
+    const { outcome } = await world.effects.run(session.run(agentOf(script), "go").result);
+    assert.deepEqual([outcome.type, written], ["completed", 1]);
+    assert.equal(await world.store.readPartial("s"), undefined);
+    answered.resolve();
+  }
+});
