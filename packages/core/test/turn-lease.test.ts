@@ -76,6 +76,25 @@ describe("lease", () => {
     assert.equal(world.effects.waiting, 0);
   });
 
+  for (const steered of [false, true])
+    test(`L8: a process that slept past its lease while its announcement was written sends no request (a steer waits: ${steered})`, async () => {
+      const world = new TurnWorld();
+      const session = await world.session();
+      const { append } = world.store;
+      const { clock } = world.effects;
+      const awake = clock.monotonic;
+      world.store.append = async (batch) => {
+        await append.call(world.store, batch);
+        // No timer of ours has fired yet: only the clock says it.
+        if (batch.records.at(-1)?.type === "attempt.started") clock.monotonic = () => awake() + limit.leaseMs;
+      };
+      if (steered) await session.post("steer", "left, please");
+      const agent = agentOf([answer]);
+      await assert.rejects(world.effects.run(session.run(agent, "go").result), { code: "FENCED" });
+      assert.equal(typesOf(await session.entries()).at(-1), "attempt.started");
+      assert.deepEqual(agent.model.requests, []);
+    });
+
   test("L8: a store that never answers keeps no body running past its lease", async () => {
     const world = new TurnWorld();
     await world.session();
