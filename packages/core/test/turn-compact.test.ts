@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { limit } from "../src/limit.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { call, finish, type ScriptEntry, type ScriptedModel, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
@@ -72,6 +73,22 @@ describe("compaction", () => {
     const inputs = transcriptOf(await session.entries()).items.filter(({ type }) => type === "input");
     assert.equal(inputs.length, 4);
     assert.equal(result.books.committed.attempts, 2, "the summary is paid for, and counted");
+  });
+
+  test("L8: a process that slept past its lease while the announcement of a summary was written asks for none", async () => {
+    const { world, session } = await talk(3);
+    const { append } = world.store;
+    const { clock } = world.effects;
+    const awake = clock.monotonic;
+    world.store.append = async (batch) => {
+      await append.call(world.store, batch);
+      // No timer of ours has fired yet: only the clock says it.
+      if (batch.records.at(-1)?.type === "attempt.started") clock.monotonic = () => awake() + limit.leaseMs;
+    };
+    const agent = agentOf([summary, answer], { windowTokens });
+    await assert.rejects(world.effects.run(session.run(agent, "go").result), { code: "FENCED" });
+    assert.equal(eventsOf(await session.entries(), "attempt.started").at(-1)?.purpose, "compaction");
+    assert.deepEqual(agent.model.requests, []);
   });
 
   test("R29: usage that is missing, or zero, hides nothing: our own estimate triggers it", async () => {

@@ -91,11 +91,17 @@ describe("ledger", () => {
       if (broken) throw new PawlError("STORE_UNAVAILABLE", "thrown at once");
       return Promise.resolve();
     });
-    await assert.rejects(ledger.offer(note("one"), () => 0), { message: "thrown at once" });
+    await assert.rejects(
+      ledger.offer(note("one"), () => 0),
+      { message: "thrown at once" },
+    );
     broken = false;
     ledger.stage(note("two"));
     await assert.rejects(ledger.commit(), { message: "thrown at once" });
-    await assert.rejects(ledger.offer(note("three"), () => 0), { message: "thrown at once" });
+    await assert.rejects(
+      ledger.offer(note("three"), () => 0),
+      { message: "thrown at once" },
+    );
     assert.deepEqual(await ledger.load(), [note("two")]);
     assert.equal(await ledger.offer(note("four"), () => 0), true);
   });

@@ -174,6 +174,21 @@ describe("a request that is made while its announcement is written", () => {
     assert.equal(asks.reads, 1);
   });
 
+  test("L8: a process that slept past its lease while a picture was read sends no request", async () => {
+    const { world, agent, asks, run } = await announcing([answer]);
+    const { getBlob } = asks;
+    const { clock } = world.effects;
+    const awake = clock.monotonic;
+    asks.getBlob = async (hash) => {
+      await world.effects.settle();
+      // No timer of ours has fired yet: only the clock says it.
+      clock.monotonic = () => awake() + limit.leaseMs;
+      return getBlob(hash);
+    };
+    await assert.rejects(world.effects.run(run()), { code: "FENCED" });
+    assert.deepEqual(agent.model.requests, []);
+  });
+
   test("a picture that cannot be read while the announcement waits ends the turn, and is nobody's unhandled rejection", async () => {
     const { world, session, agent, asks, run } = await announcing([answer]);
     const { append } = asks;

@@ -46,7 +46,7 @@ export async function makeAttempt(driver: Driver): Promise<void> {
  * where something has.
  */
 async function announceUnasked(driver: Driver): Promise<string | undefined> {
-  const { abort, inbox, ledger, lease, context, agent } = driver;
+  const { abort, inbox, ledger, context, agent } = driver;
   // What has come is not taken before the mailbox was read again: its writer may have taken it back.
   const posts = () => (abort.aborted ? undefined : inbox.quiet);
   if (posts() === undefined) return undefined;
@@ -54,9 +54,7 @@ async function announceUnasked(driver: Driver): Promise<string | undefined> {
   const offered = ledger.offer(started, posts);
   // While the store writes.
   context.prepare(agent);
-  if (!(await offered)) return undefined;
-  lease.assertValid();
-  return started.attempt;
+  return (await offered) ? started.attempt : undefined;
 }
 
 /** Undefined where the turn is stopped. */
@@ -74,12 +72,11 @@ function takeMail(driver: Driver): void {
   recordAnswers(driver);
 }
 
-/** Durable before the request leaves, and while we may drive. Resolves with the attempt's id. */
+/** Durable before the request leaves; whoever sends that sees first whether we may still drive. Resolves with the id. */
 export async function announce(driver: Driver, purpose: AttemptStarted["purpose"]): Promise<string> {
   const started = attemptStarted(driver, purpose);
   driver.ledger.stage(started);
   await driver.ledger.commit();
-  driver.lease.assertValid();
   return started.attempt;
 }
 
@@ -116,6 +113,8 @@ async function request(driver: Driver, attempt: string, eager: EagerReads | unde
   const { feed, store, session, lease, ledger, effects, agent, context } = driver;
   const journal = new Journal(store, session, lease.epoch, attempt, effects);
   const options = await context.request(agent);
+  // Not before: pictures may be long in coming.
+  lease.assertValid();
   try {
     const result = await runAttempt(
       {

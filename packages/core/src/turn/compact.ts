@@ -75,10 +75,12 @@ function figures({ tokens, size }: Measured, saved: number): { tokensBefore: num
 
 /** Nobody is shown a summary as it is written, and nothing in it runs. */
 async function request(driver: Driver, attempt: string, upTo: number): Promise<AttemptResult> {
-  const { agent, context, effects, abort } = driver;
+  const { agent, context, lease, effects, abort } = driver;
   const asked = { role: "user", content: [{ type: "text", text: summaryRequest }] } as const;
   const prompt = [...(await context.promptUpTo(agent, upTo)), { ...asked, content: [...asked.content] }];
   const options = callOptions(withoutForce(agent.header), prompt);
+  // Not before: pictures may be long in coming.
+  lease.assertValid();
   const { model, watch } = agent;
   const asking = { attempt, model, options, signal: abort.signal, watch, sink: silentSink };
   return counted(await runAttempt(asking, effects), options);
