@@ -32,7 +32,7 @@ export const plants: PlantedFault[] = [
     find: "if (lease?.epoch !== batch.epoch) throw fenced(id, batch.epoch, epoch);",
     put: "",
     laws: ["L8"],
-    seed: 2623,
+    seed: 314,
   },
   {
     title: "a request is made again after an effect at the provider",
@@ -40,7 +40,7 @@ export const plants: PlantedFault[] = [
     find: 'case "irrevocable":\n      return "stop";',
     put: 'case "irrevocable":\n      return "discard";',
     laws: ["L5"],
-    seed: 309,
+    seed: 101,
   },
   {
     title: "fragments are joined",
@@ -48,7 +48,7 @@ export const plants: PlantedFault[] = [
     find: 'ledger.stage(attemptEnded(driver, id, "committed", result));',
     put: 'result.parts.unshift(...(openStep(ledger.state).ended?.fragment ?? []));\n  ledger.stage(attemptEnded(driver, id, "committed", result));',
     laws: ["L2"],
-    seed: 6,
+    seed: 7,
   },
   {
     title: "usage is counted twice",
@@ -72,7 +72,7 @@ export const plants: PlantedFault[] = [
     find: 'if (event.type !== "attempt.started" || this.#state.messages.length !== count) this.#ahead = undefined;',
     put: "",
     laws: ["L3", "L1"],
-    seed: 39,
+    seed: 826,
   },
   {
     title: "a call whose outcome is unknown runs again",
@@ -80,7 +80,7 @@ export const plants: PlantedFault[] = [
     find: 'return fate === "goes-on" && entered?.effect !== "write" && runs < limit.runsPerCall;',
     put: 'return fate === "goes-on" && runs < limit.runsPerCall;',
     laws: ["L4"],
-    seed: 354,
+    seed: 597,
   },
   {
     title: "a step is closed early",
@@ -112,7 +112,7 @@ export const plants: PlantedFault[] = [
     find: "if (state.holed) restoreStarts(state, entry);",
     put: "",
     laws: ["L7", "L4", "L3", "error"],
-    seed: 483,
+    seed: 1951,
   },
   {
     title: "an erased message loses its calls",
@@ -144,7 +144,7 @@ export const plants: PlantedFault[] = [
     find: 'if (mode.kind !== "close") await begin(',
     put: "await begin(",
     laws: ["L7", "L4"],
-    seed: 117,
+    seed: 2510,
   },
   {
     title: "a watcher begins its next look one record too late",
@@ -176,7 +176,7 @@ export const plants: PlantedFault[] = [
     find: "JSON.stringify([parent, key])",
     put: "JSON.stringify([parent, key, (globalThis.tasks = (globalThis.tasks ?? 0) + 1)])",
     laws: ["L4"],
-    seed: 4167,
+    seed: 1509,
   },
   {
     title: "a lease outlasts its length where the store's clock is set back",
@@ -192,7 +192,7 @@ export const plants: PlantedFault[] = [
     find: "lease.expiresAt <= this.#clock.now() || ",
     put: "",
     laws: ["L6"],
-    seed: 106,
+    seed: 24,
   },
   {
     title: "a step runs without the snapshot that it was to have",
@@ -200,7 +200,7 @@ export const plants: PlantedFault[] = [
     find: 'agent.withoutSnapshot === "stop"',
     put: "!agent.withoutSnapshot",
     laws: ["L3"],
-    seed: 252,
+    seed: 342,
   },
   {
     title: "a snapshot that never comes is waited for",
@@ -208,6 +208,6 @@ export const plants: PlantedFault[] = [
     find: 'effects.timers.after(agent.snapshotMs, () => resolve("late")),',
     put: "",
     laws: ["L6"],
-    seed: 637,
+    seed: 2241,
   },
 ];
