@@ -91,24 +91,31 @@ class Hand {
     if (!this.#keeps) return client.release();
     const onError = () => {
       this.#resting = this.#resting.filter((other) => other.client !== client);
+      // Its end may be said more than once, and it is given back once.
+      leave();
       client.release(true);
     };
+    const leave = () => void client.off("error", onError);
     client.on("error", onError);
-    this.#resting.push({ client, leave: () => client.off("error", onError) });
+    this.#resting.push({ client, leave });
   }
 
   /** One has turned out to be dead without a word, and those that rest have most likely gone the same way. */
   hangUp(): void {
-    for (const { client } of this.#resting) hangUp(client);
+    for (const client of this.#empty()) throwAway(client);
   }
 
   /** All go back to their pool, and so do those that come later. */
   open(): void {
     this.#keeps = false;
-    for (const { client, leave } of this.#resting.splice(0)) {
+    for (const client of this.#empty()) client.release();
+  }
+
+  #empty(): PoolClient[] {
+    return this.#resting.splice(0).map(({ client, leave }) => {
       leave();
-      client.release();
-    }
+      return client;
+    });
   }
 }
 
@@ -163,10 +170,13 @@ interface Loan<T> {
 
 async function borrowed<T>({ pool, hand, options, work, pace }: Loan<T>): Promise<T> {
   const client = hand.take() ?? (await connected(pool, options));
-  // A connection that breaks between two statements tells nobody else; the next statement fails.
-  client.on("error", unheard);
   const asked = askOf(client, pace === "slow" ? { ...options, answerMs: longest } : options);
   let isWhole = true;
+  // One that breaks between two statements, or behind the last one's answer, tells nobody else.
+  const onError = () => {
+    isWhole = false;
+  };
+  client.on("error", onError);
   const ask: Ask = async (text, values) => {
     try {
       return await asked(text, values);
@@ -180,13 +190,15 @@ async function borrowed<T>({ pool, hand, options, work, pace }: Loan<T>): Promis
     return await work(ask);
   } finally {
     if (isWhole) {
-      client.off("error", unheard);
+      client.off("error", onError);
       hand.put(client);
-    } else {
-      client.release(true);
-      hangUp(client);
-    }
+    } else throwAway(client);
   }
+}
+
+function throwAway(client: PoolClient): void {
+  client.release(true);
+  hangUp(client);
 }
 
 /** A day: longer than any migration, and within what a timer takes. */

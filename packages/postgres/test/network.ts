@@ -9,6 +9,8 @@ export interface Line {
   loseAnswer(): void;
   /** Broken at once, by a reset, towards both sides. */
   reset(): void;
+  /** As if the server had said it. */
+  say(bytes: Buffer): void;
   /** The client hears of a break; what it sent is under way still. Arrives, and is carried out, when the returned function says so. */
   delay(bytes: Buffer): () => void;
 }
@@ -78,6 +80,7 @@ export class Network {
         loses = true;
       },
       reset,
+      say: (bytes) => void client.write(bytes),
       delay: (bytes) => {
         delays = true;
         client.resetAndDestroy();
