@@ -98,20 +98,23 @@ const appending: StoreCase[] = [
       const driver = await TestDriver.take(store, "s", world.holder());
       const all = await store.read("s");
       const heavy = 12 * 1024 * 1024;
+      // Null: a batch may be a copy of what somebody has erased.
       for (const sizes of [
         [],
         [0],
         [1, 2, 3],
+        [null],
+        [4, null, 6],
         Array(8).fill(5),
         Array(9).fill(5),
-        Array(300).fill(70),
-        Array(3).fill(heavy),
+        Array.from({ length: 300 }, (_, at) => (at % 5 === 4 ? null : 70)),
+        [heavy, heavy, heavy, heavy, null],
       ]) {
         const batch = driver.batch(...sizes.map(String));
         batch.records = batch.records.map((record, at) => {
-          const payload = new Uint8Array(sizes[at] ?? 0).fill(at);
-          // Every fifth of many: a batch may be a copy of what somebody has erased.
-          if (at % 5 === 4) return { ...record, payload: erased(record) };
+          const size = sizes[at] ?? null;
+          if (size === null) return { ...record, payload: erased(record) };
+          const payload = new Uint8Array(size).fill(at);
           return { ...record, payload, checksum: payloadHash(payload).slice(0, 32) };
         });
         const stale = { ...batch, epoch: 9, records: batch.records.map((record) => ({ ...record, epoch: 9 })) };

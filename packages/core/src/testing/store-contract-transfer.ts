@@ -1,6 +1,7 @@
 /** Contract cases: taking in a whole session, erasing a payload. */
 import assert from "node:assert/strict";
 import { type ErasedPayload, type LogRecord, payloadHash } from "../log/envelope.ts";
+import { maxSeq } from "../store/admission.ts";
 import type { Store } from "../store/store.ts";
 import { createSession, forkSession, notes, refused, type StoreCase, TestDriver, textsOf } from "./store-world.ts";
 
@@ -64,6 +65,29 @@ const restoring: StoreCase[] = [
       }
       await store.delete("s");
       assert.deepEqual(textsOf(await store.read("f4")), ["1", "2", "3", "4", "f4 begins"]);
+    },
+  },
+  {
+    title: "a restored session goes on to the last seq: numbers of a record at their bounds come back as they were",
+    async run({ store, world }) {
+      const epoch = 3_000_000_000;
+      const all = [...notes("s", 0, 0, "1"), ...notes("s", epoch, maxSeq - 13, "restored")];
+      await store.restore({ session: "s", head: {}, batches: batchesOf(all) });
+      const driver = await TestDriver.take(store, "s", world.holder());
+      assert.ok(driver.epoch > epoch);
+      const bounds = [Number.MIN_SAFE_INTEGER, -1, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER];
+      for (const count of [1, 2, 9]) {
+        const batch = driver.batch(...Array(count).fill("goes on"));
+        batch.records = batch.records.map((record) => {
+          const bound = bounds[record.seq % bounds.length] ?? 0;
+          return { ...record, time: bound, version: -bound, ignorable: record.seq % 2 === 0 };
+        });
+        await store.append(batch);
+        driver.seq += count;
+        all.push(...batch.records);
+      }
+      assert.deepEqual(await store.read("s"), all);
+      assert.equal((await store.get("s"))?.seq, maxSeq);
     },
   },
   {
