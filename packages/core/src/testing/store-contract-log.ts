@@ -8,6 +8,11 @@ function erased({ payload }: LogRecord): ErasedPayload {
   return { erased: payloadHash(payload), left: new TextEncoder().encode("{}"), seal: "5".repeat(32) };
 }
 
+/** Where they differ, megabytes are not shown. */
+function hashed(record: LogRecord): object {
+  return record.payload instanceof Uint8Array ? { ...record, payload: payloadHash(record.payload) } : record;
+}
+
 const creating: StoreCase[] = [
   {
     title: "a created session reads back byte for byte",
@@ -122,7 +127,8 @@ const appending: StoreCase[] = [
         await store.append(batch);
         driver.seq += sizes.length;
         all.push(...batch.records);
-        assert.deepEqual(await store.readTail("s", { limit: sizes.length + 1 }), all.slice(-sizes.length - 1));
+        const tail = await store.readTail("s", { limit: sizes.length + 1 });
+        assert.deepEqual(tail.map(hashed), all.slice(-sizes.length - 1).map(hashed));
       }
       assert.equal((await store.get("s"))?.seq, all.length);
     },
