@@ -6,6 +6,7 @@
  * 1. A statement that has no answer, and whose connection has moved no byte, for `answerMs` rejects: a network that swallows
  *    everything tells nobody. What arrives slowly, or leaves slowly, is waited for.
  */
+import { PawlError } from "@pawl/core";
 import type { Timers } from "@pawl/core/store";
 import type { Ask, Row, Value } from "./database.ts";
 
@@ -59,8 +60,15 @@ export function askOf(client: Asked, { timers, answerMs, nameOf }: Asking): Ask 
     const named = nameOf && values.length > 0 ? { name: nameOf(text) } : {};
     const asked = client.query({ ...named, text, values: values.map(bytes) });
     const { rows, rowCount } = await answered(asked, timers, answerMs, () => movedOn(client));
+    // Taken for none it would make an append that was done one that was refused.
+    if (rowCount === undefined) throw countless();
     return { rows: rows as Row[], count: rowCount ?? 0 };
   };
+}
+
+function countless(): PawlError {
+  const what = "the pool's client does not say how many rows a statement has found or changed (rowCount)";
+  return new PawlError("INVALID_INPUT", `${what}: give a pool of \`pg\`, or one that answers like it`);
 }
 
 /** Looks each `answerMs` whether anything has moved. Whoever has given up on it does not hear how it ends. */

@@ -7,7 +7,8 @@ import { after, describe, test } from "node:test";
 import type { Holder } from "@pawl/core";
 import { noteRecords } from "@pawl/core/testing";
 import pg from "pg";
-import { type PostgresStore, postgresStore } from "../src/index.ts";
+import { type PostgresStore, type PostgresStoreOptions, postgresStore } from "../src/index.ts";
+import { Network } from "./network.ts";
 import { PostgresServer } from "./server.ts";
 
 const server = await PostgresServer.start();
@@ -238,4 +239,75 @@ describe("a server whose settings end things", () => {
     assert.equal((await store.read("s")).length, 2);
     await store.close();
   });
+});
+
+describe("a batch that is too large for one statement", () => {
+  const megabyte = 1024 * 1024;
+
+  async function large(more: Partial<PostgresStoreOptions> = {}) {
+    const schema = server.schema();
+    const store = await postgresStore({ url: server.url("postgres"), schema, isAlive, connections: 1, ...more });
+    await make(store, "s");
+    await store.post("s", { id: "p", kind: "input", body: 1 });
+    const epoch = await lease(store, "s");
+    const payload = new Uint8Array(12 * megabyte);
+    const records = noteRecords("s", epoch, 1, "1", "2", "3", "4").map((record) => ({ ...record, payload }));
+    const append = () =>
+      store.append({ session: "s", epoch, expectedSeq: 1, records, head: { title: "t" }, consume: ["p"] });
+    const trace = async () => {
+      const summary = await store.get("s");
+      return [summary?.seq, summary?.head, (await store.read("s")).length, (await store.mailbox("s")).length];
+    };
+    return { store, schema, append, trace };
+  }
+
+  test("its last statement is refused: no trace of the others, and the same goes through afterwards", {
+    timeout: 30_000,
+  }, async () => {
+    const { store, schema, append, trace } = await large();
+    await admin.query(`ALTER TABLE ${schema}.record ADD CONSTRAINT fault CHECK (seq < 5)`);
+    await assert.rejects(append(), { code: "STORE_UNAVAILABLE", message: /fault/ });
+    assert.deepEqual(await trace(), [1, {}, 1, 1]);
+    await admin.query(`ALTER TABLE ${schema}.record DROP CONSTRAINT fault`);
+    await append();
+    assert.deepEqual(await trace(), [5, { title: "t" }, 5, 0]);
+    await store.close();
+  });
+
+  for (const way of ["the last statement", "the answer to its end"] as const)
+    test(`the connection breaks with ${way}: it is done once`, { timeout: 30_000 }, async () => {
+      const network = await Network.to(server.port);
+      const { store, append, trace } = await large({ url: server.url("postgres", network.port) });
+      let strikes = 0;
+      const from = network.sent + 40 * megabyte;
+      network.onRequest = (bytes, line) => {
+        if (strikes > 0 || network.sent < from) return;
+        if (way === "the last statement") line.reset();
+        else if (bytes.includes("COMMIT")) line.loseAnswer();
+        else return;
+        strikes += 1;
+      };
+      await append();
+      assert.equal(strikes, 1);
+      assert.deepEqual(await trace(), [5, { title: "t" }, 5, 0]);
+      await store.close();
+      await network.close();
+    });
+});
+
+test("a pool whose client does not say how many rows it has changed is refused before anything is written", {
+  timeout: 20_000,
+}, async () => {
+  const pool = new pg.Pool({ connectionString: server.url("postgres") });
+  pool.on("error", () => {});
+  pool.on("connect", (client) => {
+    const query = client.query.bind(client) as (statement: object) => Promise<{ rows: unknown[] }>;
+    Object.assign(client, { query: async (statement: object) => ({ rows: (await query(statement)).rows }) });
+  });
+  const schema = server.schema();
+  for (const mode of ["own", "pooled"] as const)
+    await assert.rejects(postgresStore({ pool, schema, mode }), { code: "INVALID_INPUT", message: /rowCount/ });
+  const there = await admin.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
+  assert.equal(there.rowCount, 0);
+  await pool.end();
 });
