@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { nodeEffects } from "@pawl/core/node";
 import type { Timers } from "@pawl/core/store";
+import { noteRecords } from "@pawl/core/testing";
 import pg from "pg";
+import { postgresStore } from "../src/index.ts";
 import { poolDatabase } from "../src/pool-database.ts";
 import { urlDatabase } from "../src/url-database.ts";
 import { type Line, Network } from "./network.ts";
@@ -134,4 +136,20 @@ describe("a connection that rests", () => {
     await database.close();
     await pool.end();
   });
+});
+
+test("L3: a hint, whose commit waits for no disk, leaves its connection to those whose commits do", {
+  timeout: 20_000,
+}, async () => {
+  const pool = new pg.Pool({ connectionString: server.url("postgres"), max: 4 });
+  const store = await postgresStore({ pool, schema: server.schema() });
+  await store.create({ session: "s", head: {}, records: noteRecords("s", 0, 0, "created") });
+  await store.close();
+  assert.ok(pool.idleCount > 0);
+  const clients = await Promise.all(Array.from({ length: pool.idleCount }, () => pool.connect()));
+  for (const client of clients) {
+    assert.deepEqual((await client.query("SHOW synchronous_commit")).rows, [{ synchronous_commit: "on" }]);
+    client.release();
+  }
+  await pool.end();
 });
