@@ -182,7 +182,11 @@ async function borrowed<T>({ pool, hand, options, work, pace }: Loan<T>): Promis
       return await asked(text, values);
     } catch (error) {
       isWhole &&= leavesWhole(error);
-      if ((error as { code?: unknown }).code === "ETIMEDOUT") hand.hangUp();
+      if ((error as { code?: unknown }).code === "ETIMEDOUT") {
+        // What is still to be asked, as a rollback, does not wait for as long again.
+        hangUp(client);
+        hand.hangUp();
+      }
       throw error;
     }
   };

@@ -92,6 +92,26 @@ describe("a connection that rests", () => {
     await close();
   });
 
+  test("one dies without a word within a transaction: its end is not waited for once more", {
+    timeout: 20_000,
+  }, async () => {
+    const network = await Network.to(server.port);
+    let isKnown = false;
+    const until: Timers = { after: (ms, fn) => timers.after(ms, () => isKnown || fn()) };
+    const url = server.url("postgres", network.port);
+    const database = urlDatabase(url, { connections: 1, mode: "own", timers: until, answerMs: 300 });
+    const work = database.transaction(async (query) => {
+      network.forsake();
+      await query(rows(1)).catch((error) => {
+        isKnown = true;
+        throw error;
+      });
+    });
+    await assert.rejects(work, { code: "ETIMEDOUT" });
+    await database.close();
+    await network.close();
+  });
+
   test("the server is restarted while ten of them rest: not one of the next ten statements is asked there", {
     timeout: 20_000,
   }, async () => {
