@@ -80,7 +80,7 @@ describe("a connection that rests", () => {
   });
 
   test("one is dead without a word: nobody is given those that rested beside it", { timeout: 20_000 }, async () => {
-    const { network, database, close } = await world({ connections: 4, answerMs: 300 });
+    const { network, database, close } = await world({ connections: 4, answerMs: 1_000 });
     await Promise.all(Array.from({ length: 4 }, () => database.ask("SELECT pg_sleep(0.05)")));
     assert.equal(network.lines, 4);
     network.forsake();
@@ -99,7 +99,7 @@ describe("a connection that rests", () => {
     let isKnown = false;
     const until: Timers = { after: (ms, fn) => timers.after(ms, () => isKnown || fn()) };
     const url = server.url("postgres", network.port);
-    const database = urlDatabase(url, { connections: 1, mode: "own", timers: until, answerMs: 300 });
+    const database = urlDatabase(url, { connections: 1, mode: "own", timers: until, answerMs: 1_000 });
     const work = database.transaction(async (query) => {
       network.forsake();
       await query(rows(1)).catch((error) => {
@@ -139,6 +139,7 @@ describe("a connection that rests", () => {
 
   test("hundreds of statements, some of them refused, leave no listener behind", { timeout: 20_000 }, async () => {
     const pool = new pg.Pool({ connectionString: server.url("postgres"), max: 2 });
+    pool.on("error", () => {});
     const clients: pg.PoolClient[] = [];
     pool.on("connect", (client) => void clients.push(client));
     const database = poolDatabase(pool, { mode: "own", timers, answerMs: 5_000, places: 2 });
@@ -162,6 +163,7 @@ test("L3: a hint, whose commit waits for no disk, leaves its connection to those
   timeout: 20_000,
 }, async () => {
   const pool = new pg.Pool({ connectionString: server.url("postgres"), max: 4 });
+  pool.on("error", () => {});
   const store = await postgresStore({ pool, schema: server.schema() });
   await store.create({ session: "s", head: {}, records: noteRecords("s", 0, 0, "created") });
   await store.close();
