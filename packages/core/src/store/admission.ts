@@ -92,6 +92,8 @@ function admitCount(session: string, records: LogRecord[]): void {
 }
 
 function admitForm(where: string, record: LogRecord): void {
+  if (typeof record.type !== "string" || !record.type.isWellFormed())
+    refuse(`${where}: type must be well-formed text, is ${seen(record.type)}`);
   if (!Number.isSafeInteger(record.time)) refuse(`${where}: time must be whole milliseconds, is ${seen(record.time)}`);
   if (!Number.isSafeInteger(record.version))
     refuse(`${where}: version must be a whole number, is ${seen(record.version)}`);

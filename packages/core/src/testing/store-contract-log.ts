@@ -201,6 +201,7 @@ const appending: StoreCase[] = [
       await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, session: "t" }]), '"t"');
       await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, epoch: 9 }]), "epoch", 9);
       await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, checksum: "zz" }]), "checksum", '"zz"');
+      await refused(scene, "s", "INVALID_INPUT", append([a, { ...b, type: "half \ud83e" }]), "type", "half");
       await refused(
         scene,
         "s",
