@@ -47,7 +47,8 @@ export function stepModel(steps: number, onRequest: (request: number) => void = 
     const request = requests++;
     onRequest(request);
     const parts = request < steps ? stepParts(request) : lastParts();
-    return () => parts.shift();
+    let at = 0;
+    return () => parts[at++];
   });
 }
 
@@ -85,7 +86,16 @@ export function lookUp(input: { path: string }): string {
   return `${input.path}: `.padEnd(700, "const value = compute(input); ");
 }
 
+/** By step, made once: to make them takes longer than to read them. */
+const made: LanguageModelV4StreamPart[][] = [];
+
 function stepParts(step: number): LanguageModelV4StreamPart[] {
+  const parts = made[step] ?? freshParts(step);
+  made[step] = parts;
+  return parts;
+}
+
+function freshParts(step: number): LanguageModelV4StreamPart[] {
   const call = `call_${step}`;
   const input = argumentsOf(step);
   return [

@@ -60,7 +60,7 @@ export function appendStatement(batch: AppendBatch, now: number | null): AppendS
 const texts = new Map<string, string>();
 
 function textOf(needs: Needs): string {
-  const name = Object.values(needs).join();
+  const name = `${needs.consume} ${needs.posts} ${needs.partial} ${needs.records}`;
   const text = texts.get(name) ?? appendText(needs);
   texts.set(name, text);
   return text;
