@@ -6,7 +6,7 @@ import type { LogEvent } from "../src/log/event.ts";
 import type { AppendBatch } from "../src/store/store.ts";
 import { fakeHolder } from "../src/testing/fake.ts";
 import { DriverLease } from "../src/turn/lease.ts";
-import { Ledger } from "../src/turn/ledger.ts";
+import { type Follower, Ledger } from "../src/turn/ledger.ts";
 import { Patience } from "../src/turn/patience.ts";
 import { Feed } from "../src/view/feed.ts";
 import { type Deferred, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
@@ -14,7 +14,7 @@ import { type Deferred, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
 const note = (text: string): LogEvent => ({ type: "note.recorded", about: "s", text });
 
 /** A ledger before a store that lets a batch through when the test says so. `append` may stand in its way. */
-async function scene(append?: (batch: AppendBatch) => Promise<void>) {
+async function scene(append?: (batch: AppendBatch) => Promise<void>, followers: readonly Follower[] = []) {
   const world = new TurnWorld();
   const session = await world.session();
   const lease = await DriverLease.acquire(world.store, "s", fakeHolder("driver"), world.effects);
@@ -32,7 +32,7 @@ async function scene(append?: (batch: AppendBatch) => Promise<void>) {
     });
   const feed = new Feed();
   const patience = new Patience(effects, feed, 0, lease.lost);
-  const ledger = new Ledger({ store, session: "s", lease, effects, feed, patience, followers: [] });
+  const ledger = new Ledger({ store, session: "s", lease, effects, feed, patience, followers });
   await ledger.load();
   const texts = async () => eventsOf(await session.entries(), "note.recorded").map(({ text }) => text);
   return { ledger, left, texts, settle: () => effects.settle() };
@@ -56,6 +56,27 @@ describe("ledger", () => {
       await texts(),
       [0, 1, 2].flatMap((nth) => [`offered ${nth}`, `staged ${nth}`]),
     );
+  });
+
+  test("followers hear of each fact as it is staged, and have their time when the batch has left and is not answered", async () => {
+    const seen: string[] = [];
+    const follower: Follower = {
+      step: ({ event }) => void (event.type === "note.recorded" && seen.push(event.text)),
+      reset: () => {},
+      catchUp: () => void seen.push(`time, ${left.length} left`),
+    };
+    const { ledger, left, settle } = await scene(undefined, [follower]);
+    ledger.stage(note("staged"));
+    const committed = ledger.commit();
+    await settle();
+    assert.deepEqual(seen, ["staged", "time, 1 left"]);
+    left[0]?.gate.resolve();
+    await committed;
+    const offered = ledger.offer(note("offered"), () => 0);
+    assert.deepEqual(seen.slice(2), ["time, 2 left"]);
+    left[1]?.gate.resolve();
+    assert.equal(await offered, true);
+    assert.deepEqual(seen.slice(3), ["offered"]);
   });
 
   test("batches leave one after another, whoever asks: what waits behind one is not overtaken when it lands", async () => {

@@ -1,6 +1,6 @@
 /**
- * The context fold as a driver keeps it: stepped with each staged fact, asked before each request. What a snapshot has
- * spared the driver from reading is read at the first request, from where the conversation begins.
+ * The context fold as a driver keeps it: told of each staged fact, folded while the store writes, asked before each request.
+ * What a snapshot has spared the driver from reading is read at the first request, from where the conversation begins.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { boundaries, promptUpTo, prunable, sizeOf } from "../context/compaction.ts";
@@ -35,6 +35,8 @@ export class LiveContext implements Follower {
   readonly #handover = new Handover();
   #state: ContextState;
   #unread: Unread | undefined;
+  /** Told, and not folded yet. */
+  #untaken: LogEntry[] = [];
   /** What the last reported request measured, and what our own estimate said then. */
   #reported: { tokens: number; size: number } | undefined;
   /** Whether the open attempt is for something else than the step's message. */
@@ -51,18 +53,24 @@ export class LiveContext implements Follower {
 
   step(entry: LogEntry): void {
     if (this.#unread) this.#unread.since.push(entry);
-    else this.#take(entry);
+    else this.#untaken.push(entry);
+  }
+
+  catchUp(): void {
+    for (const entry of this.#untaken.splice(0)) this.#take(entry);
   }
 
   reset({ contextFrom, stripped }: TurnState, seq: number): void {
     this.#state = this.#fold.init();
     this.#reported = undefined;
     this.#ahead = undefined;
+    this.#untaken = [];
     this.#unread = seq === 0 ? undefined : { from: contextFrom, to: seq, stripped: [...stripped], since: [] };
   }
 
   /** Reads what is unread. */
   async load(): Promise<void> {
+    this.catchUp();
     const unread = this.#unread;
     if (!unread) return;
     for (const provider of unread.stripped) this.#take(strippedBefore(unread.from, provider, this.#session));
@@ -76,6 +84,7 @@ export class LiveContext implements Follower {
 
   /** What the next request sends. */
   request(agent: PreparedAgent): Promise<LanguageModelV4CallOptions> {
+    this.catchUp();
     const ahead = this.#ahead;
     this.#ahead = undefined;
     return ahead?.agent === agent ? ahead.request : this.#request(agent);
@@ -121,6 +130,7 @@ export class LiveContext implements Follower {
   }
 
   measured(agent: Pick<PreparedAgent, "overheadTokens" | "compaction">): Measured {
+    this.catchUp();
     const state = this.#state;
     return {
       tokens: this.tokens(agent),

@@ -31,6 +31,8 @@ export interface Follower {
   step(entry: LogEntry): void;
   /** The log is read again, from behind `seq`: what stands up to there is `state`. */
   reset(state: TurnState, seq: number): void;
+  /** The store is writing, and there is time for what was put off. */
+  catchUp?(): void;
 }
 
 export interface LedgerParts {
@@ -218,7 +220,9 @@ export class Ledger {
     const offered = offer ? [this.#next(offer.event)] : [];
     const entries = [...staged, ...offered];
     const batch = { ...this.#batch(entries, posts), ...(expectedPosts === undefined ? {} : { expectedPosts }) };
-    await this.#store.append(batch);
+    const writing = this.#store.append(batch);
+    for (const follower of this.#followers) follower.catchUp?.();
+    await writing;
     return { entries, offered, posts, consumed: batch.consume ?? [] };
   }
 
