@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { limit } from "../src/limit.ts";
 import { faultyStore } from "../src/testing/faulty-store.ts";
 import { call, finish, type ScriptEntry, type ScriptedModel, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
 import type { Agent } from "../src/turn/agent.ts";
 import { openSession, type Session } from "../src/turn/session.ts";
 import { transcriptOf } from "../src/view/transcript.ts";
-import { agentOf, assertLawful, deferred, eventsOf, TurnWorld } from "./turn-world.ts";
+import { agentOf, assertLawful, deferred, eventsOf, sleepBehindAnnouncement, TurnWorld } from "./turn-world.ts";
 
 const long = (about: string, chars = 3_500) => `${about} `.repeat(Math.ceil(chars / (about.length + 1)));
 const answer: ScriptEntry = [...say("done"), finish()];
@@ -77,14 +76,7 @@ describe("compaction", () => {
 
   test("L8: a process that slept past its lease while the announcement of a summary was written asks for none", async () => {
     const { world, session } = await talk(3);
-    const { append } = world.store;
-    const { clock } = world.effects;
-    const awake = clock.monotonic;
-    world.store.append = async (batch) => {
-      await append.call(world.store, batch);
-      // No timer of ours has fired yet: only the clock says it.
-      if (batch.records.at(-1)?.type === "attempt.started") clock.monotonic = () => awake() + limit.leaseMs;
-    };
+    sleepBehindAnnouncement(world);
     const agent = agentOf([summary, answer], { windowTokens });
     await assert.rejects(world.effects.run(session.run(agent, "go").result), { code: "FENCED" });
     assert.equal(eventsOf(await session.entries(), "attempt.started").at(-1)?.purpose, "compaction");

@@ -5,7 +5,15 @@ import { limit } from "../src/limit.ts";
 import { call, finish, type ScriptEntry, say } from "../src/testing/model.ts";
 import { defineTool } from "../src/tool/tool.ts";
 import { openSession } from "../src/turn/session.ts";
-import { agentOf, assertLawful, deferred, eventsOf, TurnWorld, typesOf } from "./turn-world.ts";
+import {
+  agentOf,
+  assertLawful,
+  deferred,
+  eventsOf,
+  sleepBehindAnnouncement,
+  TurnWorld,
+  typesOf,
+} from "./turn-world.ts";
 
 const schema = { type: "object" as const };
 const answer: ScriptEntry = [...say("done"), finish()];
@@ -80,14 +88,7 @@ describe("lease", () => {
     test(`L8: a process that slept past its lease while its announcement was written sends no request (a steer waits: ${steered})`, async () => {
       const world = new TurnWorld();
       const session = await world.session();
-      const { append } = world.store;
-      const { clock } = world.effects;
-      const awake = clock.monotonic;
-      world.store.append = async (batch) => {
-        await append.call(world.store, batch);
-        // No timer of ours has fired yet: only the clock says it.
-        if (batch.records.at(-1)?.type === "attempt.started") clock.monotonic = () => awake() + limit.leaseMs;
-      };
+      sleepBehindAnnouncement(world);
       if (steered) await session.post("steer", "left, please");
       const agent = agentOf([answer]);
       await assert.rejects(world.effects.run(session.run(agent, "go").result), { code: "FENCED" });

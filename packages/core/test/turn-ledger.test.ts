@@ -79,6 +79,31 @@ describe("ledger", () => {
     assert.deepEqual(seen.slice(3), ["offered"]);
   });
 
+  test("a follower that throws while the store writes is heard of when the write has ended, whichever way", async () => {
+    for (const end of ["done", "failed"] as const) {
+      const gate = deferred();
+      const follower: Follower = {
+        step: () => {},
+        reset: () => {},
+        catchUp: () => {
+          throw new Error("a fold's mistake");
+        },
+      };
+      const { ledger, settle } = await scene(() => gate.promise, [follower]);
+      let heard = "nothing";
+      ledger.stage(note("staged"));
+      const committed = ledger.commit().catch((error) => {
+        heard = error.message;
+      });
+      await settle();
+      assert.equal(heard, "nothing");
+      if (end === "done") gate.resolve();
+      else gate.reject(new PawlError("STORE_UNAVAILABLE", "away"));
+      await committed;
+      assert.equal(heard, end === "done" ? "a fold's mistake" : "away");
+    }
+  });
+
   test("batches leave one after another, whoever asks: what waits behind one is not overtaken when it lands", async () => {
     const { ledger, left, texts, settle } = await scene();
     ledger.stage(note("one"));

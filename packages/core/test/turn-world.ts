@@ -4,6 +4,7 @@ import { unpaired } from "../src/context/laws.ts";
 import { contextFold, promptOf } from "../src/context/projection.ts";
 import type { Target } from "../src/context/target.ts";
 import type { Effects } from "../src/effects.ts";
+import { limit } from "../src/limit.ts";
 import type { LogEntry } from "../src/log/envelope.ts";
 import type { EventOf, EventType, ToolOutput } from "../src/log/event.ts";
 import { runFold } from "../src/log/fold.ts";
@@ -92,6 +93,16 @@ export function agentOf(script: readonly ScriptEntry[], rest: Partial<Agent> = {
 }
 
 /** A promise that a test settles when it likes. */
+/** The process falls asleep, past its lease, while an announcement is written: no timer has fired yet, only the clock says it. */
+export function sleepBehindAnnouncement({ store, effects: { clock } }: TurnWorld): void {
+  const { append } = store;
+  const awake = clock.monotonic;
+  store.append = async (batch) => {
+    await append.call(store, batch);
+    if (batch.records.at(-1)?.type === "attempt.started") clock.monotonic = () => awake() + limit.leaseMs;
+  };
+}
+
 export interface Deferred<T> {
   promise: Promise<T>;
   resolve(value: T): void;

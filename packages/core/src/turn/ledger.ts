@@ -221,8 +221,12 @@ export class Ledger {
     const entries = [...staged, ...offered];
     const batch = { ...this.#batch(entries, posts), ...(expectedPosts === undefined ? {} : { expectedPosts }) };
     const writing = this.#store.append(batch);
-    for (const follower of this.#followers) follower.catchUp?.();
-    await writing;
+    try {
+      for (const follower of this.#followers) follower.catchUp?.();
+    } finally {
+      // Whatever they do: nobody goes on beside a write that is under way.
+      await writing;
+    }
     return { entries, offered, posts, consumed: batch.consume ?? [] };
   }
 
