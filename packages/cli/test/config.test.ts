@@ -323,7 +323,7 @@ test("pawl config trust: what was passed over counts, until the file changes; as
   assert.equal((await shown(world)).trust, "untrusted");
 });
 
-test("pawl config can be shown to others: no key, whatever place it was written in, and all that is none", async (t) => {
+test("pawl config can be shown to others: no key whose name or place says that it is one, and all else", async (t) => {
   const world = furnished(t, {});
   world.configure({
     baseUrl: "https://me:sk-1@host/v1",
@@ -348,17 +348,30 @@ test("pawl config can be shown to others: no key, whatever place it was written 
           "--root=/srv",
           "--auth",
           "-v",
+          "--header",
+          "Authorization: Bearer sk-12",
+          "--header=X-Auth: sk-13",
+          "https://host/sse?api_key=sk-14",
         ],
         env: { ANY: "sk-9" },
       },
-      far: { url: "https://x:sk-10@host/mcp", headers: { "X-Any": "sk-11" } },
+      far: { url: "https://x:sk-10@host/mcp?token=sk-15&room=1", headers: { "X-Any": "sk-11" } },
     },
   });
   const { values } = await shown(world);
   const plain = await world.pawl(["config"]);
   for (const text of [JSON.stringify(values), plain.stdout]) {
     assert.doesNotMatch(text, /sk-/);
-    for (const told of ["@scope/provider", "eu", '"retries":2', "/home", "--root=/srv", '"--auth","-v"', "host/mcp"])
+    for (const told of [
+      "@scope/provider",
+      "eu",
+      '"retries":2',
+      "/home",
+      "--root=/srv",
+      '"--auth","-v"',
+      "host/mcp",
+      "room=1",
+    ])
       assert.ok(text.includes(told), told);
   }
 });
