@@ -211,6 +211,7 @@ export class Chat implements HandsPort {
   }
 
   async #send(text: string, when: "now" | "next"): Promise<void> {
+    await this.#hands.moving;
     const link = this.#link ?? (await this.#begun(text));
     if (this.#desk.mode === "idle" && !link.isDriving)
       return this.driveWith((session, agent, signal) => session.run(agent, text, { signal }), text);

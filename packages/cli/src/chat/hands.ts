@@ -21,6 +21,8 @@ export interface HandsPort {
 }
 
 export class Hands implements ChatHands {
+  /** Until the chat has moved to another session: what is typed meanwhile is for that one. */
+  moving: Promise<void> | undefined;
   readonly #chat: HandsPort;
 
   constructor(chat: HandsPort) {
@@ -86,15 +88,21 @@ export class Hands implements ChatHands {
   }
 
   async undo(step: string): Promise<void> {
-    await this.#moved("undo", step);
+    await this.#moves("undo", step);
   }
 
   async redo(): Promise<void> {
-    await this.#moved("redo", "");
+    await this.#moves("redo", "");
   }
 
   async diff(step: string): Promise<void> {
     await this.#aside("diff", step);
+  }
+
+  #moves(verb: "undo" | "redo", step: string): Promise<void> {
+    const moved = this.#moved(verb, step);
+    this.moving = moved.catch(() => {});
+    return moved;
   }
 
   /** The chat goes on in the session that comes of it: the one of this folder that was not there before. */
